@@ -1,0 +1,3 @@
+from diagan.cli import main
+
+main()

@@ -1,0 +1,345 @@
+"""What a run is: frozen dataclasses <-> config.json. Unknown keys are refused by name."""
+
+import dataclasses
+import difflib
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, Union
+
+from tyro.conf import arg
+
+from diagan.errors import UserError
+
+FORMAT = 1
+
+
+# --- data: each kind has the settings that it needs, and no others -------------------------------
+
+
+@dataclass(frozen=True)
+class SingleGaussian:
+    """Points of one 2-D Gaussian; far points are the minor group (paper, App. F)."""
+
+    kind: ClassVar[str] = "single_gaussian"
+    n: int = 10_000
+    sigma: float = 3.0  # a standard deviation, though the paper writes a covariance (FACTS 1.2)
+
+
+@dataclass(frozen=True)
+class Gaussians25:
+    """A 5 x 5 grid of 2-D Gaussians."""
+
+    kind: ClassVar[str] = "gaussians25"
+    n: int = 10_000
+
+
+@dataclass(frozen=True)
+class ColoredMnist:
+    """Red digits (major) and a few green ones (minor)."""
+
+    kind: ClassVar[str] = "colored_mnist"
+    n: int = 60_000
+    majority: float = 0.99
+    size: int = 32
+
+
+@dataclass(frozen=True)
+class MnistFmnist:
+    """Digits (major) and a few pieces of clothing (minor)."""
+
+    kind: ClassVar[str] = "mnist_fmnist"
+    n: int = 60_000
+    majority: float = 0.99
+    size: int = 32
+
+
+@dataclass(frozen=True)
+class DemoDigits:
+    """Coloured digits from the few thousand that ship with the package."""
+
+    kind: ClassVar[str] = "demo_digits"
+    n: int = 4_000
+    majority: float = 0.97
+    size: int = 16
+
+
+@dataclass(frozen=True)
+class ImageFolder:
+    """A person's own folder of images; sub-folders, where there are any, are its groups."""
+
+    kind: ClassVar[str] = "folder"
+    path: str = ""
+    size: int = 32
+
+
+DataConfig = SingleGaussian | Gaussians25 | ColoredMnist | MnistFmnist | DemoDigits | ImageFolder
+
+
+# --- networks ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MLP:
+    """The paper's 2-D network (Table A1)."""
+
+    kind: ClassVar[str] = "mlp"
+    width: int = 512
+    latent: int = 2
+    init_std: float | None = None  # None: PyTorch's default; the published code has 0.02
+
+
+@dataclass(frozen=True)
+class DCGAN:
+    """The paper's DCGAN (Tables A2, A3); `width` scales every layer."""
+
+    kind: ClassVar[str] = "dcgan"
+    width: float = 1.0
+    latent: int = 100
+    dropout: float = 0.5
+
+
+NetworkConfig = MLP | DCGAN
+
+
+# --- the rest ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Optim:
+    lr: float = 1e-4
+    betas: tuple[float, float] = (0.5, 0.9)
+    decay: Literal["linear", "none"] = "linear"  # linear: to zero at the last step
+
+
+@dataclass(frozen=True)
+class Record:
+    mode: Literal["eval", "train", "free", "none"] = "eval"
+    """eval or train: D's mode in a pass over the data; free: moments of the training logits."""
+    every: int = 100
+    window: int = 50
+    """How many records the diagnosis reads: the last ones of phase 1."""
+    include_end: bool = True
+    """Whether the record at the very end of phase 1 belongs to the window (the paper: yes,
+    its published code: no)."""
+    start: int | None = None
+    """First step to record; by default where the window begins."""
+
+
+@dataclass(frozen=True)
+class Score:
+    k: float | None = None
+    """Weight of sqrt(LDRV) in the score; none: sd(LDRM) / sd(sqrt(LDRV))."""
+    centre: Literal["none", "mean", "median"] = "none"
+    """What is taken off each record before the moments (D's offset drifts, FACTS 12)."""
+    floor: float = 0.01
+    ratio: float = 50.0
+    clip: Literal["cap", "floor"] = "cap"
+    """cap: at ratio x the minimum, as in the paper; floor: at the maximum / ratio."""
+    exponent: float = 1.0
+    """Strength of the emphasis, between floor and ratio clip."""
+
+
+@dataclass(frozen=True)
+class Critic:
+    """The second, unbiased discriminator of phase 2."""
+
+    on: bool = True
+    stream: Literal["uniform", "published"] = "uniform"
+    """published: uniform for one pass and weighted after it, as the released code does."""
+    fakes: Literal["shared", "own"] = "shared"
+
+
+@dataclass(frozen=True)
+class Rejection:
+    burn_in: int = 12_800
+    batch_size: int = 256
+    percentile: float = 80.0
+    epsilon: float = 1e-6
+    gamma: Literal["batch", "global"] = "batch"
+    """Whether gamma is the percentile of each batch (the published code) or of the burn-in."""
+
+
+@dataclass(frozen=True)
+class Config:
+    data: DataConfig
+    network: NetworkConfig
+    steps: int = 20_000
+    """Generator steps in all."""
+    phase1_share: float = 0.75
+    """The part of the steps before the diagnosis; 1: diagnosis only."""
+    batch_size: int = 64
+    n_dis: int = 1
+    """D updates per generator step."""
+    loss: Literal["non_saturating", "hinge"] = "non_saturating"
+    optim: Optim = field(default_factory=Optim)
+    record: Record = field(default_factory=Record)
+    score: Annotated[Score, arg(name="")] = field(default_factory=Score)  # flags: --k, --clip, ...
+    critic: Critic = field(default_factory=Critic)
+    rejection: Rejection = field(default_factory=Rejection)
+    plain_arm: bool = True
+    """Also train on without weights from the same phase 1, to compare with."""
+    n_evaluate: int = 10_000
+    """Generated images per arm from which group shares are counted."""
+    log_every: int = 50
+    """Steps between two lines of the log."""
+    grid_every: int = 500
+    """Steps between two grids of generated images."""
+    checkpoint_every: int = 1_000
+    """Steps between two checkpoints."""
+    seed: int = 0
+    device: str = "auto"
+    """auto, cpu, cuda, mps."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """auto: bfloat16 where the processor has the instructions."""
+    data_root: str | None = None
+    """Folder with <name>/<split>.parquet; without it the Hugging Face hub is asked."""
+
+    @property
+    def phase1_steps(self) -> int:
+        return round(self.steps * self.phase1_share)
+
+    @property
+    def record_start(self) -> int:
+        """The first step at which a record is taken."""
+        if self.record.start is not None:
+            return self.record.start
+        last = (
+            self.phase1_steps if self.record.include_end else self.phase1_steps - self.record.every
+        )
+        return max(last - (self.record.window - 1) * self.record.every, self.record.every)
+
+
+def check(config: Config) -> Config:
+    """Refuse values out of range, naming the flag and what was expected."""
+    c = config
+
+    def expect(ok: bool, what: str) -> None:
+        if not ok:
+            raise UserError(what)
+
+    expect(c.steps >= 1, f"--steps {c.steps}: expected at least 1")
+    expect(0 < c.phase1_share <= 1, f"--phase1-share {c.phase1_share}: expected over 0, at most 1")
+    expect(c.phase1_steps >= 1, f"--steps {c.steps}: too few for a phase 1; expected more")
+    expect(c.batch_size >= 2, f"--batch-size {c.batch_size}: expected at least 2")
+    expect(c.n_dis >= 1, f"--n-dis {c.n_dis}: expected at least 1")
+    expect(c.optim.lr > 0, f"--optim.lr {c.optim.lr}: expected a positive number")
+    expect(all(0 <= b < 1 for b in c.optim.betas), "--optim.betas: expected two numbers in [0, 1)")
+    expect(c.record.every >= 1, f"--record.every {c.record.every}: expected at least 1")
+    expect(c.record.window >= 2, f"--record.window {c.record.window}: expected at least 2")
+    expect(c.score.k is None or c.score.k >= 0, f"--k {c.score.k}: expected 0 or more")
+    expect(c.score.floor > 0, f"--floor {c.score.floor}: expected a positive number")
+    expect(c.score.ratio >= 1, f"--ratio {c.score.ratio}: expected at least 1")
+    expect(c.score.exponent > 0, f"--exponent {c.score.exponent}: expected a positive number")
+    expect(0 < c.rejection.percentile < 100, "--rejection.percentile: expected between 0 and 100")
+    expect(c.rejection.burn_in >= 1, "--rejection.burn-in: expected at least 1")
+    for name in ("log_every", "grid_every", "checkpoint_every", "n_evaluate"):
+        flag = "--" + name.replace("_", "-")
+        expect(getattr(c, name) >= 1, f"{flag} {getattr(c, name)}: expected at least 1")
+    n = getattr(c.data, "n", None)
+    expect(n is None or n >= 2, f"--data.n {n}: expected at least 2")
+    majority = getattr(c.data, "majority", 0.5)
+    expect(0 < majority < 1, f"--data.majority {majority}: expected between 0 and 1")
+    size = getattr(c.data, "size", 32)
+    expect(size in (16, 32, 64, 128), f"--data.size {size}: expected 16, 32, 64 or 128")
+    if c.record.mode in ("eval", "train"):
+        first, end = c.record_start, c.phase1_steps
+        n_records = max(0, (end - first) // c.record.every + c.record.include_end)
+        expect(
+            n_records >= 2,
+            f"--record.every {c.record.every} leaves {n_records} records in a phase 1 of {end} "
+            "steps; at least 2 are needed: record more often or train longer",
+        )
+    return config
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def to_json(config: Config) -> dict[str, Any]:
+    return {"format": FORMAT, **_encode(config)}
+
+
+def _encode(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: _encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        kind = getattr(value, "kind", None)
+        return {"kind": kind, **fields} if kind else fields
+    return list(value) if isinstance(value, tuple) else value
+
+
+def from_json(obj: Mapping[str, Any]) -> Config:
+    """The config that `to_json` wrote; a key that does not exist is refused with its neighbours."""
+    values = dict(obj)
+    version = values.pop("format", FORMAT)
+    if version != FORMAT:
+        raise UserError(f"config.json has format {version}; this diagan reads format {FORMAT}")
+    config = _decode(Config, values, "config")
+    assert isinstance(config, Config)
+    return check(config)
+
+
+def loads(text: str, where: str) -> Config:
+    try:
+        obj = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{where} is not valid JSON: {error}") from None
+    if not isinstance(obj, dict):
+        raise UserError(f"{where} holds no config: expected a JSON object")
+    return from_json(obj)
+
+
+def _decode(kind: Any, value: Any, where: str) -> Any:
+    if typing.get_origin(kind) in (Union, types.UnionType):
+        return _decode_union(typing.get_args(kind), value, where)
+    if dataclasses.is_dataclass(kind):
+        return _decode_dataclass(kind, value, where)
+    if typing.get_origin(kind) is Literal:
+        choices = typing.get_args(kind)
+        if value not in choices:
+            raise UserError(f"{where}: expected one of {', '.join(choices)}, got {value!r}")
+        return value
+    if typing.get_origin(kind) is tuple:
+        if not isinstance(value, list) or len(value) != len(typing.get_args(kind)):
+            raise UserError(f"{where}: expected a list of {len(typing.get_args(kind))} numbers")
+        return tuple(_decode(k, v, where) for k, v in zip(typing.get_args(kind), value))
+    wanted = (int, float) if kind is float else kind
+    if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
+        raise UserError(f"{where}: expected {kind.__name__}, got {value!r}")
+    return kind(value)
+
+
+def _decode_union(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
+    if value is None and type(None) in kinds:
+        return None
+    named = {k.kind: k for k in kinds if hasattr(k, "kind")}
+    if not named:
+        return _decode(next(k for k in kinds if k is not type(None)), value, where)
+    if not isinstance(value, dict) or value.get("kind") not in named:
+        raise UserError(f"{where}: expected a kind of {', '.join(named)}")
+    rest = {key: v for key, v in value.items() if key != "kind"}
+    return _decode_dataclass(named[value["kind"]], rest, where)
+
+
+def _decode_dataclass(kind: Any, value: Any, where: str) -> Any:
+    if not isinstance(value, dict):
+        raise UserError(f"{where}: expected an object, got {value!r}")
+    hints = typing.get_type_hints(kind)
+    fields = {f.name: hints[f.name] for f in dataclasses.fields(kind)}
+    for key in value:
+        if key not in fields:
+            raise UserError(f"{where} has no key {key!r}{did_you_mean(key, fields)}")
+    decoded = {key: _decode(fields[key], v, f"{where}.{key}") for key, v in value.items()}
+    try:
+        return kind(**decoded)
+    except TypeError as error:
+        raise UserError(f"{where}: {error}") from None
+
+
+def did_you_mean(word: str, known: typing.Iterable[str]) -> str:
+    """`; did you mean X?`, or the list of what there is."""
+    names = list(known)
+    close = difflib.get_close_matches(word, names, 1)
+    return f"; did you mean {close[0]}?" if close else f"; expected one of {', '.join(names)}"

@@ -1,0 +1,49 @@
+"""What every source gives back, and the fingerprint that says which data it was."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Training samples with their groups, and held-out samples that are never trained on."""
+
+    values: np.ndarray  # uint8 [N, C, H, W] images, or float32 [N, 2] points
+    groups: np.ndarray  # int64 [N], index into group_names
+    group_names: tuple[str, ...]
+    heldout: np.ndarray  # same layout as values
+    heldout_groups: np.ndarray
+    fingerprint: str  # of values and groups
+    rare: int | None = None  # index of the rare group, where one is known
+    labels: np.ndarray | None = None  # int64 [N], digit or class
+    files: tuple[str, ...] | None = None  # relative paths, for folders
+    notes: tuple[str, ...] = ()  # in plain words: what was converted, skipped, resized
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one sample."""
+        return tuple(self.values.shape[1:])
+
+    @property
+    def is_image(self) -> bool:
+        return self.values.dtype == np.uint8
+
+
+def fingerprint(*arrays: np.ndarray) -> str:
+    """The first 16 hex digits of a sha256 over the arrays' types, shapes and bytes."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(flat_bytes(array))
+    return digest.hexdigest()[:16]
+
+
+def flat_bytes(array: np.ndarray) -> memoryview:
+    """The bytes of an array, in order, as something that can be hashed or written."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

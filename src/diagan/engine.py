@@ -1,0 +1,61 @@
+"""Where a run computes: device, precision and processes, through Lightning Fabric."""
+
+import dataclasses
+import logging
+import os
+import warnings
+
+import torch
+from lightning_fabric import Fabric
+
+from diagan.config import Config
+from diagan.errors import UserError
+
+
+def resolve(config: Config) -> Config:
+    """The config with every `auto` replaced by what it means on this machine."""
+    device = config.device if config.device != "auto" else best_device()
+    precision = config.precision
+    if precision == "auto":
+        precision = "bfloat16" if has_bfloat16(device) else "float32"
+    return dataclasses.replace(config, device=device, precision=precision)
+
+
+def best_device() -> str:
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def has_bfloat16(device: str) -> bool:
+    """Whether the processor multiplies bfloat16 itself; where it must emulate, it is slower."""
+    if device == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device == "cpu":
+        found = torch.cpu.get_capabilities()
+        return bool(found.get("avx512_bf16") or found.get("amx_bf16") or found.get("bf16"))
+    return False
+
+
+def launch(config: Config) -> Fabric:
+    """One process, or the several that torchrun has started (Fabric reads its environment)."""
+    if config.device not in ("cpu", "cuda", "mps"):
+        raise UserError(f"--device {config.device}: expected auto, cpu, cuda or mps")
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("--device cuda: there is no CUDA device here; use --device auto")
+    if config.device == "mps" and not torch.backends.mps.is_available():
+        raise UserError("--device mps: there is no Apple GPU here; use --device auto")
+    logging.getLogger("lightning_fabric").setLevel(logging.ERROR)
+    n_local = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    n_all = int(os.environ.get("WORLD_SIZE", 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fabric = Fabric(
+            accelerator=config.device,
+            devices=n_local,
+            num_nodes=n_all // n_local,
+            strategy="ddp" if n_all > 1 else "auto",
+            precision="bf16-mixed" if config.precision == "bfloat16" else "32-true",
+        )
+        fabric.launch()
+    return fabric

@@ -1,0 +1,20 @@
+"""The paper as data: experiments by name, and the scales they can be run at."""
+
+from diagan.config import Config, did_you_mean
+from diagan.errors import UserError
+from diagan.experiments import demo, gaussians, mnist
+from diagan.experiments.common import Experiment
+from diagan.experiments.scales import SCALES, at_scale
+
+__all__ = ["EXPERIMENTS", "SCALES", "Experiment", "at_scale", "find"]
+
+EXPERIMENTS: dict[str, Experiment] = {
+    e.name: e for e in (*demo.EXPERIMENTS, *gaussians.EXPERIMENTS, *mnist.EXPERIMENTS)
+}
+
+
+def find(name: str) -> Config:
+    """The config of a named experiment, at the paper's scale."""
+    if name not in EXPERIMENTS:
+        raise UserError(f"there is no experiment {name!r}{did_you_mean(name, EXPERIMENTS)}")
+    return EXPERIMENTS[name].config

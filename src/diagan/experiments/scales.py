@@ -1,0 +1,55 @@
+"""The same experiment on a smaller machine: one function on the config."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from diagan.config import ColoredMnist, Config, Gaussians25, MnistFmnist, Rejection
+
+
+def paper(config: Config) -> Config:
+    """As it is."""
+    return config
+
+
+def cpu(config: Config) -> Config:
+    """The digit sets in minutes on two cores; the Gaussians are quick enough as they are."""
+    if not isinstance(config.data, ColoredMnist | MnistFmnist):
+        return config
+    return replace(
+        config,
+        data=replace(config.data, n=10_000),
+        steps=4_000,
+        phase1_share=0.75,
+        record=replace(config.record, every=20, window=50),
+    )
+
+
+def smoke(config: Config) -> Config:
+    """Seconds: whether it works, not how well."""
+    data: Any = config.data
+    if hasattr(data, "n"):
+        data = replace(data, n=250 if isinstance(data, Gaussians25) else 240)
+    network: Any = config.network
+    share = 1.0 if config.phase1_share == 1 else 0.5
+    return replace(
+        config,
+        data=data,
+        network=replace(network, width=type(network.width)(max(network.width / 4, 0.25))),
+        steps=24,
+        phase1_share=share,
+        batch_size=16,
+        record=replace(config.record, every=2, window=4, start=None),
+        rejection=Rejection(burn_in=128, batch_size=64),
+        n_evaluate=128,
+        log_every=4,
+        grid_every=12,
+        checkpoint_every=6,
+    )
+
+
+SCALES: dict[str, Callable[[Config], Config]] = {"paper": paper, "cpu": cpu, "smoke": smoke}
+
+
+def at_scale(config: Config, scale: str) -> Config:
+    return SCALES[scale](config)

@@ -1,0 +1,16 @@
+"""The second discriminator of phase 2 (Algorithm 1): trained on uniform data beside a D that sees
+weighted data, so that rejection sampling can undo the bias."""
+
+from dataclasses import dataclass
+
+from diagan.game import FurtherCritic, Parts
+
+
+@dataclass(frozen=True)
+class UnbiasedCritic:
+    """Shares D's fakes, as the paper writes; the published code draws its own."""
+
+    own_fakes: bool = False
+
+    def parts(self) -> Parts:
+        return Parts(critics=(FurtherCritic("critic", self.own_fakes),))

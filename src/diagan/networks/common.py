@@ -1,0 +1,52 @@
+"""What the networks share: D's output, its linear heads, and a quick dropout."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Scores(NamedTuple):
+    """What D says of a batch: logits [B], features under its last layer [B, F], further heads."""
+
+    logits: Tensor
+    features: Tensor
+    heads: dict[str, Tensor]
+
+
+class Discriminator(nn.Module):
+    """A feature trunk, a linear layer to the logit, and a linear layer for each further head."""
+
+    def __init__(self, trunk: nn.Module, n_features: int, heads: Mapping[str, int]) -> None:
+        super().__init__()
+        self.trunk = trunk
+        self.logit = nn.Linear(n_features, 1)
+        self.heads = nn.ModuleDict({name: nn.Linear(n_features, n) for name, n in heads.items()})
+
+    def forward(self, x: Tensor) -> Scores:
+        features = self.trunk(x)
+        # The logit is what is recorded and exponentiated: always float32, whatever the autocast.
+        with torch.autocast(x.device.type, enabled=False):
+            features = features.float()
+            logits = self.logit(features).squeeze(1)
+            return Scores(logits, features, {n: head(features) for n, head in self.heads.items()})
+
+
+class Dropout(nn.Module):
+    """Elementwise dropout whose masks come from random bytes, eight to a 64-bit draw.
+
+    On a CPU `bernoulli_` is a quarter of the DCGAN's step. The rate is rounded to 1/256.
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.threshold = round(p * 256)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.threshold == 0:
+            return x
+        draws = torch.empty((x.numel() + 7) // 8, dtype=torch.int64, device=x.device)
+        draws.random_(-(2**63), None)  # the full range of 64 bits
+        keep = draws.view(torch.uint8)[: x.numel()].view_as(x) >= self.threshold
+        return x * keep * (256 / (256 - self.threshold))

@@ -1,0 +1,52 @@
+"""The DCGAN of the paper (Tables A2, A3), at any power-of-two side from 16.
+
+PyTorch's default initialisation: the published code calls its own initialiser on the whole
+module, where it does nothing (FACTS 0.9).
+"""
+
+from collections.abc import Mapping
+
+from torch import nn
+
+from diagan.config import DCGAN
+from diagan.networks.common import Discriminator, Dropout
+
+
+def generator(config: DCGAN, channels: int, size: int) -> nn.Sequential:
+    def width(side: int) -> int:  # 192 at 4x4, halved at each doubling of the side
+        return max(round(config.width * 768 / side), 1)
+
+    def up(n_in: int, n_out: int, stride: int, padding: int) -> nn.ConvTranspose2d:
+        return nn.ConvTranspose2d(n_in, n_out, 4, stride, padding, bias=False)
+
+    first = 2 * width(4)
+    layers: list[nn.Module] = [nn.Linear(config.latent, first), nn.Unflatten(1, (first, 1, 1))]
+    layers += [up(first, width(4), 1, 0), nn.BatchNorm2d(width(4)), nn.ReLU()]
+    side = 4
+    while side * 2 < size:
+        layers += [up(width(side), width(side * 2), 2, 1), nn.BatchNorm2d(width(side * 2))]
+        layers += [nn.ReLU()]
+        side *= 2
+    return nn.Sequential(*layers, up(width(side), channels, 2, 1), nn.Tanh())
+
+
+def discriminator(
+    config: DCGAN, channels: int, size: int, heads: Mapping[str, int]
+) -> Discriminator:
+    layers: list[nn.Module] = []
+    n_in, n_out, side = channels, round(16 * config.width), size
+    while side > 4:
+        for stride in (2, 1):
+            layers += [nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False)]
+            layers += [nn.BatchNorm2d(n_out)] if len(layers) > 1 else []  # none on the first
+            layers += [nn.LeakyReLU(0.2), Dropout(config.dropout)]
+            n_in, n_out = n_out, n_out * 2
+        side //= 2
+    return Discriminator(nn.Sequential(*layers, nn.Flatten()), n_in * side * side, heads)
+
+
+def build(
+    config: DCGAN, shape: tuple[int, ...], heads: Mapping[str, int]
+) -> tuple[nn.Module, Discriminator]:
+    channels, size, _ = shape
+    return generator(config, channels, size), discriminator(config, channels, size, heads)

@@ -1,0 +1,185 @@
+"""What looks on while a run trains: the record, the log, the grids, the checkpoints."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from diagan import checkpoint, ldr
+from diagan.data import as_input
+from diagan.game import Moment, Observer, Parts, Turn
+from diagan.progress import Display
+from diagan.record import LdrRecord, score_all
+from diagan.rundir import RunDir, append_line, read_lines, replacing
+from diagan.sample import as_stored, image_grid
+from diagan.train import Game, share_buffers
+
+D_WON_LOSS = 0.05  # of D, where 1.39 is a draw
+D_WON_LINES = 10
+
+
+def recording(
+    record: LdrRecord, d: nn.Module, fabric: Fabric, sets: Mapping[str, Tensor], *,
+    mode: Any, batch_size: int, every: int, start: int, at_end: bool, seed: int,
+) -> Parts:  # fmt: skip
+    """A pass of D over each of the sets ("" is the training data) every so many steps."""
+
+    def look(moment: Moment) -> None:
+        share_buffers(fabric, d)
+        for part, values in sets.items():
+            logits = score_all(
+                d, values, as_input, mode=mode, batch_size=batch_size, seed=seed, step=moment.step,
+                rank=fabric.global_rank, world_size=fabric.world_size,
+            )  # fmt: skip
+            logits = fabric.all_reduce(logits, reduce_op="sum")
+            if fabric.is_global_zero:
+                record.add(moment.step, logits.numpy(), part)
+
+    observer = Observer("record", look, every, start, at_end)
+    return Parts(observers=(observer,), needs_one_score_per_image="recording")
+
+
+def free_recording(record: LdrRecord, fabric: Fabric, n: int, start: int) -> Parts:
+    """Running moments of the logits that D computes in training anyway: no extra pass."""
+    state = {
+        "record.count": torch.zeros(n, dtype=torch.int32),
+        "record.mean": torch.zeros(n),
+        "record.m2": torch.zeros(n),
+    }
+
+    def look(moment: Moment) -> None:
+        count, mean, m2 = (tensor.numpy() for tensor in state.values())
+        for turn in moment.turns:
+            if turn.player == "D":
+                indices, logits = gathered(fabric, turn)
+                ldr.merge_batch(count, mean, m2, indices.numpy(), logits.numpy())
+        if moment.is_last and fabric.is_global_zero:
+            record.write_free(count, mean, m2)
+
+    observer = Observer("record", look, start=start)
+    return Parts(observers=(observer,), state=state, needs_one_score_per_image="recording")
+
+
+def gathered(fabric: Fabric, turn: Turn) -> tuple[Tensor, Tensor]:
+    """Indices and logits of the reals of a turn, of all processes."""
+    assert turn.indices is not None and turn.real_logits is not None
+    logits = turn.real_logits.detach().float().cpu()
+    if fabric.world_size == 1:
+        return turn.indices, logits
+    return fabric.all_gather(turn.indices).flatten(), fabric.all_gather(logits).flatten()
+
+
+class Logging:
+    """log.jsonl, TensorBoard and the display, every so many steps."""
+
+    def __init__(
+        self, run: RunDir, stage: str, fabric: Fabric, display: Display, batch_size: int,
+        learning_rate: Callable[[int], float], first_step: int,
+    ) -> None:  # fmt: skip
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.run, self.stage, self.fabric, self.display = run, stage, fabric, display
+        self.batch_size, self.learning_rate = batch_size, learning_rate
+        self.clock = (first_step, time.monotonic())
+        lines = [line for line in read_lines(run.log) if line["stage"] == stage]
+        self.d_losses = [line["loss_D"] for line in lines if "loss_D" in line]
+        self.warned = any("warning" in line for line in lines)
+        if fabric.is_global_zero:
+            self.curves = SummaryWriter(str(run.curves / stage), purge_step=first_step + 1)
+
+    def look(self, moment: Moment) -> None:
+        line = {f"loss_{name}": value for name, value in moment.losses.items()}
+        line |= mean_outputs([turn for turn in moment.turns if turn.player == "D"])
+        values = self.fabric.all_reduce(torch.tensor(list(line.values())), reduce_op="mean")
+        if not self.fabric.is_global_zero:
+            return
+        line = dict(zip(line, values.tolist()))
+        then, at = self.clock
+        self.clock = (moment.step, time.monotonic())
+        speed = (moment.step - then) / max(self.clock[1] - at, 1e-9)
+        n_rounds = sum(turn.player == "D" for turn in moment.turns)
+        line |= {"images": moment.step * n_rounds * self.batch_size}
+        line |= {"lr": self.learning_rate(moment.step - 1)}
+        for name, value in line.items():
+            self.curves.add_scalar(name, value, moment.step)
+        if moment.is_last:
+            self.curves.flush()
+        where = {"stage": self.stage, "step": moment.step}
+        append_line(self.run.log, where | line | {"time": time.time(), "steps_per_second": speed})
+        self.display.update(moment.step, line, speed)
+        self.warn_if_d_won(where, line["loss_D"])
+
+    def warn_if_d_won(self, where: dict[str, Any], loss: float) -> None:
+        self.d_losses.append(loss)
+        recent = self.d_losses[-D_WON_LINES:]
+        if not self.warned and len(recent) == D_WON_LINES and max(recent) < D_WON_LOSS:
+            self.warned = True
+            text = (
+                f"D has won: its loss stayed under {D_WON_LOSS} for the last {D_WON_LINES} lines "
+                f"of the log up to step {where['step']}. G learns nothing more from it, and its "
+                "images may be noise; do not trust what comes after"
+            )
+            append_line(self.run.log, where | {"warning": text})
+            self.display.say(text)
+
+
+def mean_outputs(turns: list[Turn]) -> dict[str, float]:
+    """D(real) and D(fake): the mean of the sigmoid of the logits."""
+
+    def mean(name: str) -> float:
+        logits = torch.cat([getattr(turn, name).detach() for turn in turns])
+        return logits.sigmoid().mean().item()
+
+    return {"d_real": mean("real_logits"), "d_fake": mean("fake_logits")}
+
+
+def grids(folder: Path, stage: str, game: Game, every: int, n: int = 64) -> Observer:
+    """G's images of the same latents every time, in eval mode."""
+    shape = (n, game.draws.n_latent)
+    latents = torch.randn(shape, generator=game.draws.generator("grid", 0))
+    latents = latents.to(game.draws.fabric.device)
+
+    def look(moment: Moment) -> None:
+        if game.draws.fabric.is_global_zero:
+            game.g.net.eval()
+            with torch.no_grad():
+                images = as_stored(game.g.net(latents).float().cpu())
+            game.g.net.train()
+            with replacing(folder / f"{stage}-{moment.step:06d}.png") as temporary:
+                image_grid(images, scale=2).save(temporary, format="PNG")
+
+    return Observer("grids", look, every)
+
+
+def save_game(folder: Path, stage: str, game: Game) -> None:
+    """Networks, optimisers and methods' tensors as they are now."""
+    fabric = game.draws.fabric
+    for player in game.players:
+        share_buffers(fabric, player.net)
+    if fabric.is_global_zero:
+        files: dict[str, Mapping[str, Tensor]] = {}
+        for player in game.players:
+            files[player.name] = player.net.state_dict()
+            moments = checkpoint.optimiser_tensors(player.net, player.optimiser)
+            files[f"{player.name}.optim"] = moments
+        if game.parts.state:
+            files["state"] = game.parts.state
+        checkpoint.save(folder, stage, game.step, files)
+        checkpoint.prune(folder, stage)
+    fabric.barrier()
+
+
+def load_game(path: Path, game: Game) -> None:
+    """The reverse; a critic that the checkpoint does not know starts as a copy of D."""
+    files = checkpoint.load(path)
+    for player in game.players:
+        source = player.name if player.name in files else "D"
+        checkpoint.load_network(player.net, files[source], str(path))
+        checkpoint.load_optimiser(player.net, player.optimiser, files[f"{source}.optim"])
+    for name, tensor in game.parts.state.items():
+        if name in files.get("state", {}):
+            tensor.copy_(files["state"][name])

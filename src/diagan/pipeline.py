@@ -1,0 +1,228 @@
+"""A run from its config to its report. A stage that is already done is skipped."""
+
+import dataclasses
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from diagan import checkpoint, config, diagnosis
+from diagan.config import Config, Score
+from diagan.data import Dataset, load_dataset
+from diagan.engine import launch, resolve
+from diagan.errors import Interrupted, UserError
+from diagan.estimate import Estimate, estimate
+from diagan.evaluate import evaluate
+from diagan.groups import GroupProbe
+from diagan.losses import LOSSES
+from diagan.progress import Display, display, duration
+from diagan.random import numpy_generator
+from diagan.rundir import (
+    RunDir,
+    command_line,
+    open_run,
+    read_json,
+    replacing,
+    versions,
+    write_json,
+)
+from diagan.sample import load_at
+from diagan.stages import World, open_record, stages, train_stage
+
+N_THUMBNAILS = 1_000
+
+
+def run(settings: Config, path: str | Path, budget_seconds: float | None = None) -> RunDir:
+    """Train, record, diagnose, train on, evaluate and report; or go on with what is there."""
+    settings = resolve(settings)
+    folder = RunDir(Path(path))
+    fabric = launch(settings)
+    with display(speaks=fabric.is_global_zero) as shown, stoppable() as should_stop:
+        refuse_other_run(folder, settings, budget_seconds)
+        dataset = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
+        for note in dataset.notes:
+            shown.say(note)
+        if fabric.broadcast(folder.config.exists()):
+            settings = config.loads(folder.config.read_text(), str(folder.config))
+            shown.say(f"going on with {folder.path}")
+        else:
+            # Rank 0's timing holds for all.
+            settings, expected = fabric.broadcast(
+                estimate(settings, dataset, fabric, budget_seconds)
+            )
+            shown.say(
+                f"{settings.steps} steps on {settings.device} in {settings.precision}: about "
+                f"{duration(expected.seconds)} and {expected.bytes / 1e6:,.0f} MB in {path}"
+            )
+            if fabric.is_global_zero:
+                begin(folder, settings, dataset, expected)
+        fabric.barrier()
+        world = World(settings, dataset, fabric, folder, shown)
+        began = time.time()
+        try:
+            train_all(world, should_stop)
+            if fabric.is_global_zero:
+                evaluate_all(world)
+        finally:
+            if fabric.is_global_zero:
+                note_time(folder, time.time() - began)
+        if fabric.is_global_zero:
+            report(folder)
+        fabric.barrier()
+    return folder
+
+
+def refuse_other_run(folder: RunDir, settings: Config, budget_seconds: float | None) -> None:
+    """A folder holds one run: going on with it under another config is refused."""
+    if not folder.config.exists():
+        return
+    there = config.to_json(config.loads(folder.config.read_text(), str(folder.config)))
+    mine = config.to_json(settings)
+    free = {"steps", "record"} if budget_seconds else set()  # they follow from the budget
+    differ = [key for key in mine if mine[key] != there.get(key) and key not in free]
+    if differ:
+        raise UserError(
+            f"{folder.path} holds a run with another {differ[0]} ({there.get(differ[0])!r}); "
+            "choose another --out, or give the same settings to go on"
+        )
+
+
+def begin(folder: RunDir, settings: Config, dataset: Dataset, expected: Estimate) -> None:
+    """config.json last: a folder that has it is a run."""
+    provenance = {
+        "format": 1,
+        "command": command_line(),
+        "started": time.strftime("%Y-%m-%d %H:%M:%S"),
+        "versions": versions(),
+        "seed": settings.seed,
+        "device": settings.device,
+        "precision": settings.precision,
+        "data": {"fingerprint": dataset.fingerprint, "n": dataset.n, "notes": list(dataset.notes)},
+        "shape": list(dataset.shape),
+        "estimate": dataclasses.asdict(expected),
+    }
+    write_json(folder.provenance, provenance)
+    write_json(folder.config, config.to_json(settings))
+
+
+def note_time(folder: RunDir, seconds: float) -> None:
+    """What it took, beside what was estimated; time before an interruption counts too."""
+    provenance = read_json(folder.provenance)
+    provenance["seconds"] = provenance.get("seconds", 0.0) + seconds
+    write_json(folder.provenance, provenance)
+
+
+def train_all(world: World, should_stop: Callable[[], bool]) -> None:
+    """Every stage in order, with the diagnosis after phase 1."""
+    weights = None
+    for stage in stages(world.config):
+        if stage.weighted:
+            weights = diagnosis.read_weights(world.run)
+        if not world.is_done(stage) and not train_stage(world, stage, weights, should_stop):
+            raise Interrupted(f"stopped and saved; the same command goes on: {world.run.path}")
+        if stage.start == 0 and world.config.record.mode != "none":
+            if world.fabric.is_global_zero and not world.run.diagnosis.exists():
+                tell(world.display, diagnose_run(world.run, world.config, world.dataset))
+            world.fabric.barrier()
+
+
+def diagnose_run(run: RunDir, c: Config, data: Dataset) -> diagnosis.Diagnosis:
+    """The record and the data -> samples.parquet, diagnosis.json and thumbnails."""
+    record = open_record(run, c, data)
+    grouping = diagnosis.Grouping(data.groups, data.group_names, data.rare)
+    last = c.phase1_steps if c.record.include_end else c.phase1_steps - 1
+    steps = [step for step in record.steps if step <= last][-c.record.window :]
+    if c.record.mode == "free":
+        count, ldrm, ldrv = record.free_moments()
+        found = diagnosis.from_moments(ldrm, ldrv, int(np.median(count)), c.score, grouping)
+        steps = [c.record_start, c.phase1_steps]
+    else:
+        found = diagnosis.diagnose((record.read(step) for step in steps), c.score, grouping)
+    columns: dict[str, Any] = {"group": pa.array(np.array(data.group_names)[data.groups])}
+    columns |= {"label": data.labels} if data.labels is not None else {}
+    columns |= {"file": list(data.files)} if data.files is not None else {}
+    about = {"mode": c.record.mode, "is_ldr": LOSSES[c.loss].is_ldr,
+             "first_step": steps[0], "last_step": steps[-1]}  # fmt: skip
+    if data.is_image:
+        keep_thumbnails(run, data, found.score, c.seed)
+    diagnosis.write(run, found, columns, about)
+    return found
+
+
+def diagnose_again(path: str | Path, score: Score) -> diagnosis.Diagnosis:
+    """Score and weigh the samples of a run with other settings, and write its report anew."""
+    run = open_run(path)
+    settings = config.loads(run.config.read_text(), str(run.config))
+    data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
+    found = diagnose_run(run, dataclasses.replace(settings, score=score), data)
+    report(run)
+    return found
+
+
+def report(run: RunDir) -> None:
+    from diagan.report import write_report  # Bokeh takes a second to import
+
+    write_report(run.path)
+
+
+def tell(shown: Display, found: diagnosis.Diagnosis) -> None:
+    how = " = sd(LDRM) / sd(sqrt(LDRV))" if found.settings.k is None else ""
+    shown.say(f"diagnosed {len(found.score):,} samples from {found.n_records} records, "
+              f"k = {found.k:.3g}{how}")  # fmt: skip
+    if found.auc:
+        shown.say(f"AUC for {found.rare}: score {found.auc['score']:.3f}, "
+                  f"LDRM {found.auc['ldrm']:.3f}, LDRV {found.auc['ldrv']:.3f}")  # fmt: skip
+    for warning in found.warnings:
+        shown.say(f"warning: {warning}")
+
+
+def keep_thumbnails(run: RunDir, data: Dataset, score: np.ndarray, seed: int) -> None:
+    """The highest and lowest scored, and a random rest."""
+    order = np.argsort(np.nan_to_num(score, nan=-np.inf))
+    n_ends = min(N_THUMBNAILS // 4, len(order) // 2)
+    ends = np.concatenate([order[:n_ends], order[len(order) - n_ends :]])
+    rest = numpy_generator(seed, "thumbnails").permutation(data.n)
+    index = np.unique(np.concatenate([ends, rest[: N_THUMBNAILS - len(ends)]]))
+    images = data.values[index].transpose(0, 2, 3, 1)
+    with replacing(run.thumbnails) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, index=index, images=images)
+
+
+def evaluate_all(world: World) -> None:
+    """Group shares of the data and of every arm, with rejection where it is valid."""
+    c, data = world.config, world.dataset
+    probe = GroupProbe.fit(data.values, data.groups, len(data.group_names), seed=c.seed)
+    arms = [stage.name for stage in stages(c)]
+    for arm in arms[1:] or arms:
+        step = checkpoint.steps(world.run.checkpoints, arm)[-1]
+        generator = load_at(world.run, arm, step)
+        evaluate(world.run, generator, False, probe, data, c.n_evaluate, c.seed)
+        if arm == "weighted" and (generator.rejects_by == "critic" or LOSSES[c.loss].is_ldr):
+            evaluate(world.run, generator, True, probe, data, c.n_evaluate, c.seed)
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM ask to stop after the step; a second Ctrl-C stops at once."""
+    asked = threading.Event()
+
+    def ask(number: int, frame: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

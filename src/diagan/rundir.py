@@ -1,0 +1,152 @@
+"""The run folder: its names, atomic writes, JSON lines and provenance."""
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from diagan.errors import UserError
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """Where everything of a run lies. The verbs meet here and nowhere else."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.json"
+
+    @property
+    def provenance(self) -> Path:
+        return self.path / "provenance.json"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "log.jsonl"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def curves(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def record(self) -> Path:
+        return self.path / "record"
+
+    @property
+    def samples(self) -> Path:
+        return self.path / "samples.parquet"
+
+    @property
+    def diagnosis(self) -> Path:
+        return self.path / "diagnosis.json"
+
+    @property
+    def thumbnails(self) -> Path:
+        return self.path / "thumbnails.npz"
+
+    @property
+    def generated(self) -> Path:
+        return self.path / "generated"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+
+def open_run(path: str | Path) -> RunDir:
+    """An existing run, or a sentence that says there is none."""
+    run = RunDir(Path(path))
+    if not run.config.is_file():
+        raise UserError(f"{path} is not a run folder: it has no config.json")
+    return run
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path` that takes its place once written, or goes away."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        sync(temporary)
+        temporary.replace(path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or folder is on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(path: Path, obj: Any) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(obj, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}") from None
+
+
+def append_line(path: Path, obj: Mapping[str, Any]) -> None:
+    """One object, one line, one write."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(json.dumps(obj, allow_nan=False) + "\n")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """All whole lines; what a crash left of a last one is not there."""
+    if not path.exists():
+        return []
+    lines = path.read_text().split("\n")[:-1]
+    return [json.loads(line) for line in lines]
+
+
+def cut_lines(path: Path, keep: Callable[[dict[str, Any]], bool]) -> None:
+    """Drop the lines that `keep` does not hold for, and a torn last line."""
+    if path.exists():
+        lines = [json.dumps(line) + "\n" for line in read_lines(path) if keep(line)]
+        with replacing(path) as temporary:
+            temporary.write_text("".join(lines))
+
+
+def versions() -> dict[str, str]:
+    """What the numbers of this run were made with."""
+    names = ("diagan", "torch", "numpy", "lightning-fabric", "datasets", "pillow", "pyarrow")
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **{name: version(name) for name in names},
+    }
+
+
+def command_line() -> str:
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])

@@ -1,0 +1,130 @@
+"""Draw from a finished run: its generator, and rejection with its unbiased discriminator."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from diagan import checkpoint, config
+from diagan.config import Config
+from diagan.errors import UserError
+from diagan.losses import LOSSES
+from diagan.networks import build
+from diagan.reject import RejectionSampler
+from diagan.rundir import RunDir, open_run, read_json
+
+BATCH = 256
+ARMS = ("weighted", "plain", "phase1")  # by preference
+
+
+@dataclass
+class TrainedGenerator:
+    """A generator with the discriminator that can reject for it, both in eval mode."""
+
+    g: nn.Module
+    d: nn.Module
+    config: Config
+    arm: str
+    step: int
+    rejects_by: str  # critic, or D
+
+    def generate(self, n: int, generator: torch.Generator) -> Tensor:
+        """n samples in [-1, 1], or points, straight from G."""
+        latents = torch.randn(n, self.config.network.latent, generator=generator)
+        with torch.no_grad():
+            return torch.cat([self.g(z) for z in latents.split(BATCH)])
+
+    def ldr(self, samples: Tensor) -> Tensor:
+        """The discriminator's logit of samples [B]."""
+        with torch.no_grad():
+            return torch.cat([self.d(x).logits for x in samples.split(BATCH)])
+
+    def rejection_sampler(self, seed: int = 0) -> RejectionSampler:
+        if self.rejects_by == "D" and not LOSSES[self.config.loss].is_ldr:
+            raise UserError(
+                "rejection needs a density ratio, and the raw output of a hinge discriminator is "
+                "none; sample with --no-drs"
+            )
+        r = self.config.rejection
+        return RejectionSampler(
+            self.generate, self.ldr, batch_size=r.batch_size, burn_in=r.burn_in,
+            percentile=r.percentile, epsilon=r.epsilon, gamma=r.gamma, seed=seed,
+        )  # fmt: skip
+
+    def sample(self, n: int, *, seed: int = 0, drs: bool = True) -> np.ndarray:
+        """n samples: uint8 images [n, C, H, W], or float32 points [n, 2]."""
+        if drs:
+            return as_stored(self.rejection_sampler(seed).sample(n))
+        return as_stored(self.generate(n, torch.Generator().manual_seed(seed)))
+
+
+def as_stored(samples: Tensor) -> np.ndarray:
+    """From what G makes to what a dataset holds: uint8 for images, float32 for points."""
+    if samples.dim() == 2:
+        return samples.numpy()
+    return ((samples.clamp(-1, 1) + 1) * 127.5).round().to(torch.uint8).numpy()
+
+
+def load_generator(path: str | Path, arm: str | None = None) -> TrainedGenerator:
+    """The trained generator of a run folder; `arm` is weighted, plain or phase1."""
+    run = open_run(path)
+    arm = arm or next((a for a in ARMS if checkpoint.steps(run.checkpoints, a)), None)
+    steps = checkpoint.steps(run.checkpoints, arm) if arm else []
+    if not arm or not steps:
+        raise UserError(f"{path} has no checkpoint of {arm or 'any stage'} yet; train it first")
+    return load_at(run, arm, steps[-1])
+
+
+def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
+    settings = config.loads(run.config.read_text(), str(run.config))
+    where = run.checkpoints / checkpoint.folder_name(arm, step)
+    tensors = checkpoint.load(where)
+    shape = tuple(read_json(run.provenance)["shape"])
+    rejects_by = "critic" if "critic" in tensors else "D"
+    g, d = build(settings.network, shape)
+    checkpoint.load_network(g, tensors["G"], str(where))
+    checkpoint.load_network(d, tensors[rejects_by], str(where))
+    return TrainedGenerator(g.eval(), d.eval(), settings, arm, step, rejects_by)
+
+
+def image_grid(images: np.ndarray, columns: int = 8, pad: int = 2, scale: int = 1) -> Image.Image:
+    """uint8 images [n, C, H, W] side by side, on a mid grey."""
+    n, c, h, w = images.shape
+    rows = -(-n // columns)
+    sheet = np.full((rows * (h + pad) + pad, columns * (w + pad) + pad, c), 128, dtype=np.uint8)
+    for i, image in enumerate(images):
+        y, x = pad + (i // columns) * (h + pad), pad + (i % columns) * (w + pad)
+        sheet[y : y + h, x : x + w] = image.transpose(1, 2, 0)
+    picture = Image.fromarray(sheet.squeeze(2) if c == 1 else sheet)
+    return picture.resize((picture.width * scale, picture.height * scale), Image.Resampling.NEAREST)
+
+
+def write_samples(
+    path: str | Path, n: int, out: str | Path, *, drs: bool = True, arm: str | None = None,
+    seed: int = 0,
+) -> str:  # fmt: skip
+    """PNGs (or points.npy) and a grid in a folder; what was written, in a sentence."""
+    if n < 1:
+        raise UserError(f"--n {n}: expected at least 1")
+    generator = load_generator(path, arm)
+    kept = ""
+    if drs:
+        sampler = generator.rejection_sampler(seed)
+        samples = as_stored(sampler.sample(n))
+        kept = f", {sampler.acceptance_rate:.1%} of the proposals kept by {generator.rejects_by}"
+    else:
+        samples = generator.sample(n, seed=seed, drs=False)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    if samples.ndim == 2:
+        np.save(folder / "points.npy", samples)
+    else:
+        for number, image in enumerate(samples):
+            pixels = image.transpose(1, 2, 0)
+            picture = Image.fromarray(pixels.squeeze(2) if len(image) == 1 else pixels)
+            picture.save(folder / f"{number:06d}.png")
+        image_grid(samples[:64], scale=2).save(folder / "grid.png")
+    return f"wrote {n} samples of {generator.arm} at step {generator.step} to {folder}{kept}"

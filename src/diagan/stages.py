@@ -1,0 +1,200 @@
+"""The training stages of a run: who plays on which data, from where, to where."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+
+from diagan import checkpoint, observers
+from diagan.config import Config
+from diagan.data import Dataset, as_input
+from diagan.errors import UserError
+from diagan.game import Observer, Parts, compose
+from diagan.losses import LOSSES
+from diagan.methods.critic import UnbiasedCritic
+from diagan.networks import build
+from diagan.progress import Display
+from diagan.random import derive_seed
+from diagan.record import EVAL_BATCH, LdrRecord
+from diagan.rundir import RunDir, cut_lines
+from diagan.sampling import SwitchedStream, UniformStream, WeightedStream
+from diagan.train import Draws, Game, Player, Stream, train
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stretch of training. `weighted`: D's reals are drawn by the diagnosis' weights."""
+
+    name: str
+    start: int
+    end: int
+    weighted: bool = False
+
+
+def stages(config: Config) -> list[Stage]:
+    """Phase 1, and from its end on two arms: plain, and weighted (Dia-GAN's phase 2)."""
+    p1, end = config.phase1_steps, config.steps
+    found = [Stage("phase1", 0, p1)]
+    if p1 < end:
+        found += [Stage("plain", p1, end)] if config.plain_arm else []
+        found += [Stage("weighted", p1, end, weighted=True)]
+    return found
+
+
+@dataclass(frozen=True)
+class World:
+    """What all stages of a run share."""
+
+    config: Config
+    dataset: Dataset
+    fabric: Fabric
+    run: RunDir
+    display: Display
+
+    def is_done(self, stage: Stage) -> bool:
+        return stage.end in checkpoint.steps(self.run.checkpoints, stage.name)
+
+
+def open_record(run: RunDir, c: Config, data: Dataset) -> LdrRecord:
+    """The record of a run, begun if there is none."""
+    return LdrRecord(run.record, data.n, fingerprint=data.fingerprint, mode=c.record.mode,
+                     loss=c.loss, is_ldr=LOSSES[c.loss].is_ldr)  # fmt: skip
+
+
+def new_game(
+    config: Config,
+    dataset: Dataset,
+    fabric: Fabric,
+    stage: Stage,
+    weights: np.ndarray | None = None,
+) -> Game:
+    """The players of a stage as a fresh run has them, without observers."""
+    parts = compose([method.parts() for method in stage_methods(config, stage)])
+    torch.manual_seed(derive_seed(config.seed, "init"))
+    nets = dict(zip(("G", "D"), build(config.network, dataset.shape, parts.heads)))
+    for critic in parts.critics:
+        nets[critic.name] = build(config.network, dataset.shape, parts.heads)[1]
+
+    def player(name: str, stream: Stream | None = None, own_fakes: bool = False) -> Player:
+        net = nets[name].to(fabric.device)
+        # Rejection is only valid with the logistic loss, so a critic always plays that one.
+        loss = LOSSES[config.loss if name in ("G", "D") else "non_saturating"]
+        return Player(name, net, adam(config, net), loss, stream, own_fakes)
+
+    for_d, for_critic = streams(config, dataset.n, stage, weights)
+    draws = Draws(config.seed, fabric, torch.from_numpy(dataset.values), as_input,
+                  config.batch_size, config.network.latent)  # fmt: skip
+    return Game(
+        g=player("G"),
+        d=player("D", for_d),
+        critics=[player(c.name, for_critic, c.own_fakes) for c in parts.critics],
+        parts=parts,
+        draws=draws,
+        n_dis=config.n_dis,
+        learning_rate=learning_rate(config),
+        step=stage.start,
+    )
+
+
+def stage_methods(config: Config, stage: Stage) -> list[UnbiasedCritic]:
+    """The methods that play in a stage."""
+    if stage.weighted and config.critic.on:
+        return [UnbiasedCritic(own_fakes=config.critic.fakes == "own")]
+    return []
+
+
+def streams(
+    config: Config, n: int, stage: Stage, weights: np.ndarray | None
+) -> tuple[Stream, Stream]:
+    """Indices of reals: D's, and those of further critics."""
+    uniform = UniformStream(n, config.seed)
+    if not stage.weighted:
+        return uniform, uniform
+    assert weights is not None
+    for_d = WeightedStream(weights, config.seed)
+    if config.critic.stream == "uniform":
+        return for_d, uniform
+    # As published: when its loader runs out, the second D is given the weighted one (FACTS 0.1).
+    start = stage.start * config.n_dis * config.batch_size
+    again = WeightedStream(weights, config.seed, purpose="weighted/critic")
+    return for_d, SwitchedStream(uniform, again, at=start + n)
+
+
+def adam(config: Config, net: nn.Module) -> torch.optim.Adam:
+    return torch.optim.Adam(net.parameters(), config.optim.lr, config.optim.betas, fused=True)
+
+
+def learning_rate(config: Config) -> Callable[[int], float]:
+    """The rate at a step; a later stage goes on where the one before ended."""
+    if config.optim.decay == "none":
+        return lambda step: config.optim.lr
+    return lambda step: config.optim.lr * (1 - step / config.steps)
+
+
+def train_stage(
+    world: World, stage: Stage, weights: np.ndarray | None, should_stop: Callable[[], bool]
+) -> bool:
+    """Train a stage to its end, from wherever it stands; False where it was asked to stop."""
+    config, run, fabric = world.config, world.run, world.fabric
+    game = new_game(config, world.dataset, fabric, stage, weights)
+    if not stage.weighted and stage.start == 0:
+        game.parts = compose([game.parts, recording_parts(world, game)])
+    restore(world, stage, game)
+    logging = observers.Logging(run, stage.name, fabric, world.display, config.batch_size,
+                                game.learning_rate, game.step)  # fmt: skip
+    watching = [Observer("log", logging.look, config.log_every, at_end=True)]
+    if world.dataset.is_image:
+        folder = run.generated / "progress"
+        watching += [observers.grids(folder, stage.name, game, config.grid_every)]
+    # Last of all: what a checkpoint's step has recorded and logged is on disk before it is.
+    save = Observer("checkpoint", lambda _: observers.save_game(run.checkpoints, stage.name, game),
+                    config.checkpoint_every, at_end=True)  # fmt: skip
+    game.parts = compose([game.parts, Parts(observers=(*watching, save))])
+    world.display.begin(stage.name, stage.start, stage.end)
+    if not train(game, stage.end, should_stop):
+        observers.save_game(run.checkpoints, stage.name, game)
+        return False
+    return True
+
+
+def recording_parts(world: World, game: Game) -> Parts:
+    """What records in phase 1."""
+    c, dataset = world.config, world.dataset
+    if c.record.mode == "none":
+        return Parts()
+    record = open_record(world.run, c, dataset)
+    if c.record.mode == "free":
+        return observers.free_recording(record, world.fabric, dataset.n, c.record_start)
+    sets = {"": game.draws.values, "heldout": torch.from_numpy(dataset.heldout)}
+    return observers.recording(
+        record, game.d.net, world.fabric, sets, mode=c.record.mode,
+        batch_size=record_batch(c), every=c.record.every, start=c.record_start,
+        at_end=c.record.include_end, seed=c.seed,
+    )  # fmt: skip
+
+
+def record_batch(c: Config) -> int:
+    """In train mode the batch is part of the measurement; in eval mode only of its speed."""
+    return c.batch_size if c.record.mode == "train" else EVAL_BATCH
+
+
+def restore(world: World, stage: Stage, game: Game) -> None:
+    """Go on from the stage's last checkpoint, or from the end of phase 1; cut what lies beyond."""
+    folder, run = world.run.checkpoints, world.run
+    own = checkpoint.steps(folder, stage.name)
+    if own:
+        game.step = own[-1]
+        observers.load_game(folder / checkpoint.folder_name(stage.name, own[-1]), game)
+    elif stage.start > 0:
+        start = folder / checkpoint.folder_name("phase1", stage.start)
+        if not start.exists():
+            raise UserError(f"{start} is gone, from which {stage.name} starts; run phase 1 again")
+        observers.load_game(start, game)
+    if world.fabric.is_global_zero:
+        cut_lines(run.log, lambda line: line["stage"] != stage.name or line["step"] <= game.step)
+        if stage.start == 0 and run.record.exists():
+            open_record(run, world.config, world.dataset).cut(after=game.step)
+    world.fabric.barrier()

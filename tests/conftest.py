@@ -1,0 +1,22 @@
+"""What the tests share: where the real data are, and a cache that is not the user's own."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_root() -> str:
+    root = os.environ.get("DIAGAN_DATA")
+    if not root:
+        pytest.skip("DIAGAN_DATA is not set to a folder with <name>/<split>.parquet")
+    return root
+
+
+@pytest.fixture(scope="session", autouse=True)
+def session_cache(tmp_path_factory: pytest.TempPathFactory):
+    folder: Path = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DIAGAN_CACHE", str(folder))
+        yield folder
