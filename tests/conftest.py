@@ -20,3 +20,12 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DIAGAN_CACHE", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a whole tiny run on digits: look, copy, but change nothing."""
+    from diagan import pipeline
+    from tiny import DIGITS
+
+    return pipeline.run(DIGITS, tmp_path_factory.mktemp("finished") / "run").path

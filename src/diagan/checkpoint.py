@@ -36,6 +36,7 @@ def save(folder: Path, stage: str, step: int, files: Mapping[str, Mapping[str, T
             save_file(flat, temporary / f"{name}.safetensors")
             sync(temporary / f"{name}.safetensors")
         write_json(temporary / "state.json", {"format": FORMAT, "stage": stage, "step": step})
+        sync(temporary)
         temporary.rename(target)
         sync(folder)
     except (OSError, SafetensorError, UserError) as error:
@@ -57,7 +58,10 @@ def load(path: Path) -> dict[str, dict[str, Tensor]]:
     try:
         return {file.stem: load_file(file) for file in sorted(path.glob("*.safetensors"))}
     except (OSError, SafetensorError) as error:
-        raise UserError(f"the checkpoint {path} cannot be read: {error}") from None
+        raise UserError(
+            f"the checkpoint {path} cannot be read ({error}); delete this folder, and the same "
+            "command goes on from the checkpoint before"
+        ) from None
 
 
 def steps(folder: Path, stage: str) -> list[int]:
@@ -69,7 +73,8 @@ def steps(folder: Path, stage: str) -> list[int]:
 def prune(folder: Path, stage: str, keep: int = 2) -> None:
     """Only the last ones of a stage stay; its end is the last of all."""
     for step in steps(folder, stage)[:-keep]:
-        shutil.rmtree(folder / folder_name(stage, step))
+        name = folder_name(stage, step)
+        shutil.rmtree((folder / name).rename(folder / f".{name}.tmp"))  # never seen half gone
 
 
 def load_network(net: torch.nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
@@ -99,7 +104,7 @@ def load_optimiser(
             for key, value in tensors.items()
             if key.rpartition(".")[0] == name
         }
+        # Also the step count: fused Adam keeps it beside the parameter.
         optimiser.state[parameter] = {
-            key: value if key == "step" else value.to(parameter.device)
-            for key, value in found.items()
+            key: value.to(parameter.device) for key, value in found.items()
         }

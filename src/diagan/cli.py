@@ -5,12 +5,14 @@ Nothing here imports torch before it has to: --help answers at once.
 
 import contextlib
 import io
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TextIO, TypeVar
 
 import tyro
 from tyro.conf import Positional, arg
@@ -19,6 +21,7 @@ from diagan import config as configs
 from diagan.config import DCGAN, Config, ImageFolder, Optim, Record, Score
 from diagan.errors import Interrupted, UserError
 from diagan.experiments import EXPERIMENTS, at_scale, find
+from diagan.rundir import open_run
 
 Scale = Literal["paper", "cpu", "smoke"]
 T = TypeVar("T")
@@ -26,8 +29,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Demo:
-    """Train and diagnose a small GAN on digits that ship with diagan, in minutes, and show how
-    well the rare ones were found and brought back."""
+    """Train and diagnose a small GAN on digits that ship with diagan, in minutes.
+
+    It ends with how well the rare digits were found, and brought back.
+    """
 
     out: str = "runs/demo"
     """The folder of the run."""
@@ -40,15 +45,17 @@ class Demo:
 class Run:
     """Train, record, diagnose, train on with weights, reject and report.
 
-    diagan run EXPERIMENT          an experiment of the paper (`diagan list` shows them)
-    diagan run --data PATH         a folder of images of your own
-    diagan run --config FILE       what a config.json says
+    diagan run EXPERIMENT: an experiment of the paper (`diagan list` shows them).
+
+    diagan run --data PATH: a folder of images of your own.
+
+    diagan run --config FILE: what a config.json says.
 
     On a folder that holds the same run already it goes on where it stopped.
     """
 
-    experiment: Positional[str] = ""
-    """Its name."""
+    experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")] = ""
+    """The name of an experiment; the flags below override its settings."""
     data: Annotated[str | None, arg(metavar="PATH")] = None
     """A folder of images."""
     config_file: Annotated[str | None, arg(name="config", metavar="FILE")] = None
@@ -66,7 +73,7 @@ class Run:
 class DiagnoseRun:
     """Score and weigh the samples of a run again, perhaps with other settings."""
 
-    run: Positional[str]
+    run: Annotated[Positional[str], arg(metavar="RUN")]
     """The folder of a run."""
     score: Annotated[Score, arg(name="")] = field(default_factory=Score)
 
@@ -75,7 +82,7 @@ class DiagnoseRun:
 class Sample:
     """Draw images from a finished run: PNGs and a grid of them."""
 
-    run: Positional[str]
+    run: Annotated[Positional[str], arg(metavar="RUN")]
     """The folder of a run."""
     n: int = 64
     """How many."""
@@ -92,7 +99,7 @@ class Sample:
 class Report:
     """Write a run's report.html again from its folder."""
 
-    run: Positional[str]
+    run: Annotated[Positional[str], arg(metavar="RUN")]
     """The folder of a run."""
 
 
@@ -106,18 +113,18 @@ def demo(args: Demo) -> None:
     from diagan.summary import run_summary
 
     config = replace(at_scale(find("demo"), args.scale), seed=args.seed)
-    print(run_summary(pipeline.run(config, args.out)))
+    say(run_summary(pipeline.run(config, args.out)))
 
 
 def run(args: Run) -> None:
     from diagan import pipeline
     from diagan.summary import run_summary
 
-    out = args.out or f"runs/{args.experiment or Path(args.data or 'run').name}"
+    out = args.out or f"runs/{args.experiment or Path(args.data or 'run').resolve().name}"
     if args.budget and not args.data:
         raise UserError("--budget goes with --data; give an experiment --steps instead")
     seconds = parse_budget(args.budget) if args.budget else None
-    print(run_summary(pipeline.run(configs.check(args.config), out, seconds)))
+    say(run_summary(pipeline.run(configs.check(args.config), out, seconds)))
 
 
 def diagnose_run(args: DiagnoseRun) -> None:
@@ -137,7 +144,6 @@ def sample(args: Sample) -> None:
 
 def report(args: Report) -> None:
     from diagan.report import write_report
-    from diagan.rundir import open_run
 
     print(write_report(open_run(args.run).path))
 
@@ -148,10 +154,16 @@ def list_experiments(args: List) -> None:
     print("\nscales: paper (as it is), cpu (minutes on two cores), smoke (seconds)")
 
 
+def say(text: str, to: TextIO | None = None) -> None:
+    """Print, once: of the processes that torchrun starts only the first speaks."""
+    if os.environ.get("RANK", "0") == "0":
+        print(text, file=to)
+
+
 def run_default(argv: Sequence[str]) -> Run:
     """The config that flags then override: an experiment's, a file's, or that for a folder."""
-    peek = {name: _value_of(argv, f"--{name}") for name in ("data", "config", "scale", "out")}
-    name = argv[0] if argv and not argv[0].startswith("-") else ""
+    peek = {name: _value_of(argv, f"--{name}") for name in ("data", "config", "scale")}
+    name = _experiment(argv)
     given = [what for what in (name, peek["data"], peek["config"]) if what]
     if len(given) > 1:
         raise UserError("give one of EXPERIMENT, --data PATH and --config FILE")
@@ -166,6 +178,14 @@ def run_default(argv: Sequence[str]) -> Run:
     if peek["scale"] in ("cpu", "smoke"):
         base = at_scale(base, peek["scale"])
     return Run(experiment=name, config=base)
+
+
+def diagnose_default(argv: Sequence[str]) -> DiagnoseRun | None:
+    """The run's own settings, which flags then override."""
+    if not argv or argv[0].startswith("-"):
+        return None
+    settings = open_run(argv[0]).config
+    return DiagnoseRun(argv[0], configs.loads(_read(str(settings)), str(settings)).score)
 
 
 def for_folder(path: str) -> Config:
@@ -188,6 +208,17 @@ def parse_budget(text: str) -> float:
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
+def _experiment(argv: Sequence[str]) -> str:
+    """The first word, or a known name further on that is no flag's value."""
+    if argv and not argv[0].startswith("-"):
+        return argv[0]
+    for flag, word in pairwise(argv):
+        is_value = flag.startswith("--") and "=" not in flag and "no-" not in flag
+        if word in EXPERIMENTS and not is_value:
+            return word
+    return ""
+
+
 def _value_of(argv: Sequence[str], flag: str) -> str | None:
     for word, following in zip(argv, [*argv[1:], None]):
         if word == flag:
@@ -202,6 +233,8 @@ def _read(path: str) -> str:
         return Path(path).read_text()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"cannot read {path}: it is not a text file") from None
 
 
 @dataclass(frozen=True)
@@ -218,20 +251,29 @@ class Verb:
 VERBS = (
     Verb("demo", Demo, demo, "see it work in minutes, on data that ships with diagan"),
     Verb("run", Run, run, "train and diagnose: an experiment, or your own folder", run_default),
-    Verb("diagnose run", DiagnoseRun, diagnose_run, "score a run's samples again"),
+    Verb(
+        "diagnose run", DiagnoseRun, diagnose_run, "score a run's samples again", diagnose_default
+    ),
     Verb("sample", Sample, sample, "draw images from a finished run"),
     Verb("report", Report, report, "write a run's report again"),
     Verb("list", List, list_experiments, "the experiments by name"),
 )
 
-USAGE = "\n".join(
-    [
-        "usage: diagan VERB ... (diagan VERB --help tells more)",
-        "",
-        "diagan finds the training samples that a GAN under-represents, and repairs it.",
-        "",
-        *(f"  {verb.name:14} {verb.about}" for verb in VERBS),
-    ]
+USAGE = """usage: diagan VERB ... (diagan VERB --help tells more)
+
+diagan finds the training samples that a GAN under-represents, and repairs it.
+"""
+
+# What tyro says of a mistake, and how it is said here.
+SENTENCES = (
+    (r"Unrecognized options: (-.*?)(, .*)?", r"there is no flag \1"),
+    (r"Unrecognized options: (.*?)(, .*)?", r"\1 was not expected here"),
+    (r"Missing from .*?: (\S+) (.*)\. \(required\)", r"\1 is missing (\2)"),
+    (r"Missing value for argument '(\S+)'\..*", r"\1: a value is missing"),
+    (r"Error parsing (\S+): invalid literal for int.*: '(.*)'", r"\1 \2: expected a whole number"),
+    (r"Error parsing (\S+): could not convert .*: '(.*)'", r"\1 \2: expected a number"),
+    (r"Error parsing (\S+): no type matching (\S+) .* from \['(.*?)'\].*", r"\1 \3: expected \2"),
+    (r"invalid choice '(.*)' for argument '(\S+)'\. Expected (.*)\.", r"\2 \1: expected \3"),
 )
 
 
@@ -255,11 +297,17 @@ def parse(verb: Verb, argv: Sequence[str]) -> object:
 
 
 def one_line(box: str) -> str:
-    """The sentence inside tyro's box."""
-    lines = [re.sub(r"[─│╭╮╰╯]", " ", line).strip() for line in box.splitlines()[1:]]
-    text = " ".join(line for line in lines if line)
-    text = re.split(r"\s*(?:For full helptext|Argument helptext)", text)[0]
-    return re.sub(r"\s+", " ", text)
+    """The sentence inside tyro's box, in our words, and the flag that may have been meant."""
+    plain = re.sub(r"\x1b\[[0-9;]*m|│", "", box).partition("\n")[2]  # no colours, no title
+    parts = [" ".join(part.split()) for part in re.split(r"[─╭╮╰╯]+|-{9,}", plain)]
+    said, *more = [part for part in parts if part]
+    for pattern, sentence in SENTENCES:
+        if match := re.fullmatch(pattern, said):
+            said = match.expand(sentence)
+    if said.startswith("there is no flag") and len(more) > 1:  # the last part is on --help
+        known = re.findall(r"--[\w.-]+", " ".join(part.partition(":")[2] for part in more[:-1]))
+        said += configs.did_you_mean(said.split()[-1], known)
+    return said
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -269,19 +317,25 @@ def main(argv: Sequence[str] | None = None) -> None:
     except UserError as error:
         print(f"diagan: {error}", file=sys.stderr)
         sys.exit(2)
+    except OSError as error:  # a full disk, no permission, a file where a folder should be
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"diagan: cannot go on: {error.strerror or error}{where}", file=sys.stderr)
+        sys.exit(2)
     except (Interrupted, KeyboardInterrupt) as stop:
-        print(f"diagan: {stop or 'stopped'}", file=sys.stderr)
+        say(f"diagan: {str(stop) or 'stopped'}", to=sys.stderr)
         sys.exit(130)
 
 
 def dispatch(words: list[str]) -> None:
-    if not words or words[0] in ("-h", "--help"):
-        print(USAGE)
-        return
     for verb in VERBS:
         name = verb.name.split()
         if words[: len(name)] == name:
             verb.act(parse(verb, words[len(name) :]))
             return
+    asks = not words or words[-1] in ("-h", "--help")
+    below = [verb for verb in VERBS if asks and words[:-1] in ([], verb.name.split()[:1])]
+    if below:
+        print("\n".join([USAGE, *(f"  {verb.name:14} {verb.about}" for verb in below)]))
+        return
     known = [verb.name for verb in VERBS]
     raise UserError(f"there is no verb {words[0]!r}{configs.did_you_mean(words[0], known)}")

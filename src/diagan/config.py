@@ -7,6 +7,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Annotated, Any, ClassVar, Literal, Union
 
 from tyro.conf import arg
@@ -99,6 +100,8 @@ class DCGAN:
     width: float = 1.0
     latent: int = 100
     dropout: float = 0.5
+    d_norm: Literal["batch", "spectral", "none"] = "batch"
+    """batch: the paper's; spectral and none: a logit that does not depend on its batch mates."""
 
 
 NetworkConfig = MLP | DCGAN
@@ -133,7 +136,7 @@ class Score:
     k: float | None = None
     """Weight of sqrt(LDRV) in the score; none: sd(LDRM) / sd(sqrt(LDRV))."""
     centre: Literal["none", "mean", "median"] = "none"
-    """What is taken off each record before the moments (D's offset drifts, FACTS 12)."""
+    """What is taken off each record before the moments (D's offset drifts)."""
     floor: float = 0.01
     ratio: float = 50.0
     clip: Literal["cap", "floor"] = "cap"
@@ -150,6 +153,9 @@ class Critic:
     stream: Literal["uniform", "published"] = "uniform"
     """published: uniform for one pass and weighted after it, as the released code does."""
     fakes: Literal["shared", "own"] = "shared"
+    forward: Literal["separate", "joint"] = "separate"
+    """joint: reals and fakes in one forward, so that BatchNorm cannot tell batches apart and the
+    logit stays a matter of the image."""
 
 
 @dataclass(frozen=True)
@@ -225,16 +231,25 @@ def check(config: Config) -> Config:
     expect(c.phase1_steps >= 1, f"--steps {c.steps}: too few for a phase 1; expected more")
     expect(c.batch_size >= 2, f"--batch-size {c.batch_size}: expected at least 2")
     expect(c.n_dis >= 1, f"--n-dis {c.n_dis}: expected at least 1")
-    expect(c.optim.lr > 0, f"--optim.lr {c.optim.lr}: expected a positive number")
+    expect(0 < c.optim.lr < inf, f"--optim.lr {c.optim.lr}: expected a positive number")
     expect(all(0 <= b < 1 for b in c.optim.betas), "--optim.betas: expected two numbers in [0, 1)")
     expect(c.record.every >= 1, f"--record.every {c.record.every}: expected at least 1")
     expect(c.record.window >= 2, f"--record.window {c.record.window}: expected at least 2")
-    expect(c.score.k is None or c.score.k >= 0, f"--k {c.score.k}: expected 0 or more")
+    start = c.record.start
+    expect(start is None or start >= 1, f"--record.start {start}: expected at least 1")
+    expect(c.score.k is None or 0 <= c.score.k < inf, f"--k {c.score.k}: expected 0 or more")
     expect(c.score.floor > 0, f"--floor {c.score.floor}: expected a positive number")
     expect(c.score.ratio >= 1, f"--ratio {c.score.ratio}: expected at least 1")
     expect(c.score.exponent > 0, f"--exponent {c.score.exponent}: expected a positive number")
     expect(0 < c.rejection.percentile < 100, "--rejection.percentile: expected between 0 and 100")
     expect(c.rejection.burn_in >= 1, "--rejection.burn-in: expected at least 1")
+    expect(c.rejection.batch_size >= 1, "--rejection.batch-size: expected at least 1")
+    expect(c.rejection.epsilon > 0, "--rejection.epsilon: expected a positive number")
+    width, dropout = c.network.width, getattr(c.network, "dropout", 0.0)
+    least = 1 if isinstance(c.network, MLP) else 1 / 16  # one channel
+    expect(least <= width < inf, f"--network.width {width}: expected at least {least}")
+    expect(c.network.latent >= 1, f"--network.latent {c.network.latent}: expected at least 1")
+    expect(0 <= dropout < 1, f"--network.dropout {dropout}: expected at least 0, under 1")
     for name in ("log_every", "grid_every", "checkpoint_every", "n_evaluate"):
         flag = "--" + name.replace("_", "-")
         expect(getattr(c, name) >= 1, f"{flag} {getattr(c, name)}: expected at least 1")
@@ -317,7 +332,7 @@ def _decode_union(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
     named = {k.kind: k for k in kinds if hasattr(k, "kind")}
     if not named:
         return _decode(next(k for k in kinds if k is not type(None)), value, where)
-    if not isinstance(value, dict) or value.get("kind") not in named:
+    if not isinstance(value, dict) or value.get("kind") not in list(named):  # may be a list
         raise UserError(f"{where}: expected a kind of {', '.join(named)}")
     rest = {key: v for key, v in value.items() if key != "kind"}
     return _decode_dataclass(named[value["kind"]], rest, where)
@@ -332,10 +347,11 @@ def _decode_dataclass(kind: Any, value: Any, where: str) -> Any:
         if key not in fields:
             raise UserError(f"{where} has no key {key!r}{did_you_mean(key, fields)}")
     decoded = {key: _decode(fields[key], v, f"{where}.{key}") for key, v in value.items()}
-    try:
-        return kind(**decoded)
-    except TypeError as error:
-        raise UserError(f"{where}: {error}") from None
+    for f in dataclasses.fields(kind):
+        is_needed = f.default is f.default_factory is dataclasses.MISSING
+        if is_needed and f.name not in decoded:
+            raise UserError(f"{where} needs the key {f.name!r}")
+    return kind(**decoded)
 
 
 def did_you_mean(word: str, known: typing.Iterable[str]) -> str:

@@ -100,8 +100,15 @@ def from_moments(
 
 
 def _with_groups(found: Diagnosis, grouping: Grouping) -> Diagnosis:
+    members = np.asarray(grouping.groups)
+    if members.shape != found.ldrm.shape:
+        raise UserError(
+            f"the groups have shape {members.shape}, but there are {len(found.ldrm)} samples; "
+            "give the group of each sample"
+        )
+
     def summary(number: int, name: str) -> GroupSummary:
-        inside = grouping.groups == number
+        inside = members == number
         return GroupSummary(
             name=name,
             n=int(inside.sum()),
@@ -116,7 +123,7 @@ def _with_groups(found: Diagnosis, grouping: Grouping) -> Diagnosis:
     changed: dict[str, Any] = {"groups": groups}
     if grouping.rare is not None:
         known = ~np.isnan(found.ldrv)
-        is_rare = grouping.groups[known] == grouping.rare
+        is_rare = members[known] == grouping.rare
         if is_rare.any() and not is_rare.all():
             statistics = {"ldrm": found.ldrm, "ldrv": found.ldrv, "score": found.score}
             changed["auc"] = {name: ldr.auc(v[known], is_rare) for name, v in statistics.items()}
@@ -137,7 +144,7 @@ def write(
         {
             "index": pa.array(np.arange(len(found.ldrm))),
             **columns,
-            "ldrm": found.ldrm,
+            "ldrm": pa.array(found.ldrm, mask=np.isnan(found.ldrm)),
             "ldrv": pa.array(found.ldrv, mask=np.isnan(found.ldrv)),
             "score": pa.array(found.score, mask=np.isnan(found.score)),
             "weight": found.weights,

@@ -48,6 +48,10 @@ def launch(config: Config) -> Fabric:
     logging.getLogger("lightning_fabric").setLevel(logging.ERROR)
     n_local = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     n_all = int(os.environ.get("WORLD_SIZE", 1))
+    if config.batch_size % n_all:  # a mean of the processes' means is that of the batch
+        raise UserError(
+            f"--batch-size {config.batch_size}: expected a multiple of the {n_all} processes"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fabric = Fabric(

@@ -39,7 +39,7 @@ class Turn:
     """One update of one player: what a term of the game may look at and draw from."""
 
     step: int
-    position: int  # counts the updates of D: step * n_dis + round
+    position: int  # counts the player's updates: of D step * n_dis + round, of G the step
     player: str
     g: nn.Module
     d: nn.Module
@@ -47,6 +47,7 @@ class Turn:
     latents: Tensor
     draws: Draws
     views: tuple["View", ...] = ()
+    joint: bool = False  # score real and fake in one forward
     real: Tensor | None = None  # none in G's turn
     indices: Tensor | None = None  # of the reals, in the dataset
     real_logits: Tensor | None = None  # filled by the losses
@@ -70,7 +71,8 @@ class View:
 
 @dataclass(frozen=True)
 class Term:
-    """An addition to a loss. With an interval it has its own backward and optimiser step."""
+    """An addition to a loss. With an interval it has its own backward and optimiser step; a term
+    of G then draws its own latents, since the graph of the turn's fakes is used up."""
 
     name: str
     value: Callable[[Turn], Tensor]
@@ -84,6 +86,7 @@ class FurtherCritic:
 
     name: str
     own_fakes: bool = False
+    joint: bool = False  # real and fake in one forward
 
 
 @dataclass(frozen=True)
@@ -143,12 +146,15 @@ def compose(parts: Sequence[Parts]) -> Parts:
     def joined(name: str) -> tuple[Any, ...]:
         return tuple(item for p in parts for item in getattr(p, name))
 
+    def refuse_twins(slot: str, names: list[str]) -> None:
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise UserError(f"two methods both bring {slot} named {twice[0]!r}; use one of them")
+
     def united(name: str) -> dict[str, Any]:
-        items = [item for p in parts for item in getattr(p, name).items()]
-        keys = [key for key, _ in items]
-        if twice := {key for key in keys if keys.count(key) > 1}:
-            raise UserError(f"two methods both bring a {name} named {sorted(twice)[0]!r}; use one")
-        return dict(items)
+        refuse_twins(name, [key for p in parts for key in getattr(p, name)])
+        return {key: value for p in parts for key, value in getattr(p, name).items()}
+
+    refuse_twins("critics", [critic.name for critic in joined("critics")])
 
     packed = prod(p.images_per_score for p in parts)
     needing = [p.needs_one_score_per_image for p in parts if p.needs_one_score_per_image]
@@ -175,11 +181,16 @@ def compose(parts: Sequence[Parts]) -> Parts:
 def d_loss(turn: Turn, parts: Parts, loss: Loss) -> Tensor:
     """D's loss (Eq. E.1 or E.3, with minus V_D) with weights on its fake terms and added terms.
 
-    Real and fake are scored in two forwards: BatchNorm's statistics are part of the game.
+    Real and fake are scored in two forwards: BatchNorm's statistics are part of the game. In a
+    joint turn they share a forward, and D has nothing but the images to tell them apart.
     """
     assert turn.real is not None
-    turn.real_logits = turn.score(turn.real).logits
-    turn.fake_logits = turn.score(turn.fake).logits
+    if turn.joint:
+        both = turn.score(torch.cat([turn.real, turn.fake])).logits
+        turn.real_logits, turn.fake_logits = both.chunk(2)
+    else:
+        turn.real_logits = turn.score(turn.real).logits
+        turn.fake_logits = turn.score(turn.fake).logits
     on_fake = _weighted(loss.d_fake(turn.fake_logits), turn.fake_logits, parts.d_fake_weights, turn)
     on_real = loss.d_real(turn.real_logits)
     return on_real.mean() + on_fake.mean() + _terms(parts.d_terms, turn)

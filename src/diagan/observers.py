@@ -11,12 +11,13 @@ from torch import Tensor, nn
 
 from diagan import checkpoint, ldr
 from diagan.data import as_input
+from diagan.errors import UserError
 from diagan.game import Moment, Observer, Parts, Turn
 from diagan.progress import Display
 from diagan.record import LdrRecord, score_all
 from diagan.rundir import RunDir, append_line, read_lines, replacing
 from diagan.sample import as_stored, image_grid
-from diagan.train import Game, share_buffers
+from diagan.train import Diverged, Game, share_buffers
 
 D_WON_LOSS = 0.05  # of D, where 1.39 is a draw
 D_WON_LINES = 10
@@ -106,8 +107,7 @@ class Logging:
         line |= {"lr": self.learning_rate(moment.step - 1)}
         for name, value in line.items():
             self.curves.add_scalar(name, value, moment.step)
-        if moment.is_last:
-            self.curves.flush()
+        self.curves.flush()  # what the log has, the curves have, whatever comes
         where = {"stage": self.stage, "step": moment.step}
         append_line(self.run.log, where | line | {"time": time.time(), "steps_per_second": speed})
         self.display.update(moment.step, line, speed)
@@ -156,10 +156,12 @@ def grids(folder: Path, stage: str, game: Game, every: int, n: int = 64) -> Obse
 
 
 def save_game(folder: Path, stage: str, game: Game) -> None:
-    """Networks, optimisers and methods' tensors as they are now."""
+    """Networks, optimisers and methods' tensors as they are now, if they are fit to go on from."""
     fabric = game.draws.fabric
     for player in game.players:
         share_buffers(fabric, player.net)
+        if not all(bool(tensor.isfinite().all()) for tensor in player.net.state_dict().values()):
+            raise Diverged(player.name, "state", game.step)
     if fabric.is_global_zero:
         files: dict[str, Mapping[str, Tensor]] = {}
         for player in game.players:
@@ -178,6 +180,9 @@ def load_game(path: Path, game: Game) -> None:
     files = checkpoint.load(path)
     for player in game.players:
         source = player.name if player.name in files else "D"
+        if missing := {source, f"{source}.optim"} - files.keys():
+            raise UserError(f"{path} has no {min(missing)}.safetensors; delete this folder to go "
+                            "on from the checkpoint before")  # fmt: skip
         checkpoint.load_network(player.net, files[source], str(path))
         checkpoint.load_optimiser(player.net, player.optimiser, files[f"{source}.optim"])
     for name, tensor in game.parts.state.items():

@@ -29,6 +29,7 @@ from diagan.rundir import (
     open_run,
     read_json,
     replacing,
+    sweep,
     versions,
     write_json,
 )
@@ -50,6 +51,7 @@ def run(settings: Config, path: str | Path, budget_seconds: float | None = None)
             shown.say(note)
         if fabric.broadcast(folder.config.exists()):
             settings = config.loads(folder.config.read_text(), str(folder.config))
+            refuse_other_data(folder, dataset)
             shown.say(f"going on with {folder.path}")
         else:
             # Rank 0's timing holds for all.
@@ -62,6 +64,8 @@ def run(settings: Config, path: str | Path, budget_seconds: float | None = None)
             )
             if fabric.is_global_zero:
                 begin(folder, settings, dataset, expected)
+        if fabric.is_global_zero:
+            sweep(folder)
         fabric.barrier()
         world = World(settings, dataset, fabric, folder, shown)
         began = time.time()
@@ -90,6 +94,15 @@ def refuse_other_run(folder: RunDir, settings: Config, budget_seconds: float | N
         raise UserError(
             f"{folder.path} holds a run with another {differ[0]} ({there.get(differ[0])!r}); "
             "choose another --out, or give the same settings to go on"
+        )
+
+
+def refuse_other_data(folder: RunDir, dataset: Dataset) -> None:
+    """The same config can mean other data, where a person's folder has changed."""
+    if read_json(folder.provenance)["data"]["fingerprint"] != dataset.fingerprint:
+        raise UserError(
+            f"the data are not those that {folder.path} was trained on; choose another --out, or "
+            "bring the data back as they were"
         )
 
 
@@ -127,7 +140,9 @@ def train_all(world: World, should_stop: Callable[[], bool]) -> None:
         if not world.is_done(stage) and not train_stage(world, stage, weights, should_stop):
             raise Interrupted(f"stopped and saved; the same command goes on: {world.run.path}")
         if stage.start == 0 and world.config.record.mode != "none":
-            if world.fabric.is_global_zero and not world.run.diagnosis.exists():
+            # Anew where training goes on: `diagnose run` may have changed the weights meanwhile.
+            finished = all(world.is_done(later) for later in stages(world.config))
+            if world.fabric.is_global_zero and not (finished and world.run.diagnosis.exists()):
                 tell(world.display, diagnose_run(world.run, world.config, world.dataset))
             world.fabric.barrier()
 
@@ -160,7 +175,7 @@ def diagnose_again(path: str | Path, score: Score) -> diagnosis.Diagnosis:
     run = open_run(path)
     settings = config.loads(run.config.read_text(), str(run.config))
     data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
-    found = diagnose_run(run, dataclasses.replace(settings, score=score), data)
+    found = diagnose_run(run, config.check(dataclasses.replace(settings, score=score)), data)
     report(run)
     return found
 

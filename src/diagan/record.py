@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -34,15 +35,25 @@ class LdrRecord:
             raise UserError(
                 f"{meta} has record format {self.about.get('format')}; this diagan reads {FORMAT}"
             )
-        if self.about["n"] != n:
+        if self.about.get("n") != n:
             raise UserError(
-                f"the record in {folder} is of {self.about['n']} samples, but the dataset has {n}; "
+                f"the record in {folder} is of {self.about.get('n')} samples, but the dataset has "
+                f"{n}; use the data that was recorded"
+            )
+        if self.about.get("fingerprint") != about.get("fingerprint", self.about.get("fingerprint")):
+            raise UserError(
+                f"the record in {folder} is of other samples than the dataset holds now; "
                 "use the data that was recorded"
             )
 
     def add(self, step: int, logits: Tensor | np.ndarray, part: str = "") -> None:
-        """Keep the logits of all samples at a step; `part` names another set, such as heldout."""
+        """Keep the logits of all samples at a step, [N] or [N, 1], from any device, with a graph or
+        without; `part` names another set, such as heldout."""
+        if isinstance(logits, Tensor):
+            logits = logits.detach().float().cpu().numpy()
         values = np.asarray(logits, dtype=np.float32)
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
         if not part and values.shape != (self.n,):
             raise UserError(f"a record needs {self.n} logits, one a sample, got {values.shape}")
         if not np.isfinite(values).all():
@@ -54,11 +65,16 @@ class LdrRecord:
         file = self._file(step, part)
         try:
             values: np.ndarray = np.load(file, allow_pickle=False)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError) as error:
             raise UserError(f"the record {file} cannot be read: {error}") from None
         if not part and values.shape != (self.n,):
             raise UserError(
                 f"the record {file} has shape {values.shape}, but the dataset has {self.n} samples"
+            )
+        if n_bad := int(np.count_nonzero(~np.isfinite(values))):
+            raise UserError(
+                f"the record {file} holds {n_bad} values that are NaN or infinite; record anew, or "
+                "diagnose without it: delete that file"
             )
         return values
 
@@ -66,10 +82,15 @@ class LdrRecord:
     def steps(self) -> list[int]:
         return sorted(int(f.stem) for f in self.folder.glob("*.npy") if f.stem.isdigit())
 
+    def __iter__(self) -> Iterator[np.ndarray]:
+        """All records in order, one at a time."""
+        return (self.read(step) for step in self.steps)
+
     def cut(self, after: int) -> None:
         """Forget what was recorded beyond a step."""
         for file in self.folder.glob("*.npy"):
-            if int(file.stem.partition(".")[0]) > after:
+            step = file.stem.partition(".")[0]
+            if step.isdigit() and int(step) > after:
                 file.unlink()
 
     def write_free(self, count: np.ndarray, mean: np.ndarray, m2: np.ndarray) -> None:
@@ -79,8 +100,15 @@ class LdrRecord:
 
     def free_moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """How often each sample was seen, its LDRM and its LDRV (NaN where refused)."""
-        with np.load(self.folder / "free.npz", allow_pickle=False) as free:
-            return free["count"], *ldr.free_moments(free["count"], free["mean"], free["m2"])
+        file = self.folder / "free.npz"
+        try:
+            with np.load(file, allow_pickle=False) as free:
+                count, mean, m2 = free["count"], free["mean"], free["m2"]
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            raise UserError(f"the record {file} cannot be read: {error}") from None
+        if count.shape != (self.n,):
+            raise UserError(f"{file} has shape {count.shape}, but the dataset has {self.n} samples")
+        return count, *ldr.free_moments(count, mean, m2)
 
     def _file(self, step: int, part: str) -> Path:
         return self.folder / (f"{step:06d}.{part}.npy" if part else f"{step:06d}.npy")

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -80,16 +81,32 @@ def open_run(path: str | Path) -> RunDir:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary name beside `path` that takes its place once written, or goes away."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with writing(path):
+        try:
+            yield temporary
+            sync(temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """The folder of `path` is there; a full disk or a read-only one is told in a sentence."""
     try:
-        yield temporary
-        sync(temporary)
-        temporary.replace(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+def sweep(run: RunDir) -> None:
+    """Remove the temporary names that a killed process left; call it before writing."""
+    progress = run.generated / "progress"
+    for folder in (run.path, run.checkpoints, run.record, run.generated, progress):
+        for left in folder.glob(".*.tmp"):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def sync(path: Path) -> None:
@@ -117,8 +134,7 @@ def read_json(path: Path) -> Any:
 
 def append_line(path: Path, obj: Mapping[str, Any]) -> None:
     """One object, one line, one write."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
+    with writing(path), path.open("a") as file:
         file.write(json.dumps(obj, allow_nan=False) + "\n")
 
 

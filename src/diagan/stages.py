@@ -78,11 +78,11 @@ def new_game(
     for critic in parts.critics:
         nets[critic.name] = build(config.network, dataset.shape, parts.heads)[1]
 
-    def player(name: str, stream: Stream | None = None, own_fakes: bool = False) -> Player:
+    def player(name: str, stream: Stream | None = None, **how: bool) -> Player:
         net = nets[name].to(fabric.device)
         # Rejection is only valid with the logistic loss, so a critic always plays that one.
         loss = LOSSES[config.loss if name in ("G", "D") else "non_saturating"]
-        return Player(name, net, adam(config, net), loss, stream, own_fakes)
+        return Player(name, net, adam(config, net), loss, stream, **how)
 
     for_d, for_critic = streams(config, dataset.n, stage, weights)
     draws = Draws(config.seed, fabric, torch.from_numpy(dataset.values), as_input,
@@ -90,7 +90,9 @@ def new_game(
     return Game(
         g=player("G"),
         d=player("D", for_d),
-        critics=[player(c.name, for_critic, c.own_fakes) for c in parts.critics],
+        critics=[
+            player(c.name, for_critic, own_fakes=c.own_fakes, joint=c.joint) for c in parts.critics
+        ],
         parts=parts,
         draws=draws,
         n_dis=config.n_dis,
@@ -102,7 +104,8 @@ def new_game(
 def stage_methods(config: Config, stage: Stage) -> list[UnbiasedCritic]:
     """The methods that play in a stage."""
     if stage.weighted and config.critic.on:
-        return [UnbiasedCritic(own_fakes=config.critic.fakes == "own")]
+        how = config.critic
+        return [UnbiasedCritic(own_fakes=how.fakes == "own", joint=how.forward == "joint")]
     return []
 
 
@@ -195,6 +198,8 @@ def restore(world: World, stage: Stage, game: Game) -> None:
         observers.load_game(start, game)
     if world.fabric.is_global_zero:
         cut_lines(run.log, lambda line: line["stage"] != stage.name or line["step"] <= game.step)
-        if stage.start == 0 and run.record.exists():
-            open_record(run, world.config, world.dataset).cut(after=game.step)
+        if stage.start == 0:
+            run.diagnosis.unlink(missing_ok=True)  # of another window, if there is one already
+            if run.record.exists():
+                open_record(run, world.config, world.dataset).cut(after=game.step)
     world.fabric.barrier()

@@ -32,6 +32,7 @@ class Player:
     loss: Loss
     stream: Stream | None = None
     own_fakes: bool = False
+    joint: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,13 @@ class Game:
 
 
 class Diverged(UserError):
-    """A loss is not finite."""
+    """A loss, or what an update made of the weights, is not finite."""
+
+    def __init__(self, name: str, what: str, step: int) -> None:
+        super().__init__(
+            f"the {what} of {name} is not finite at step {step}; the last checkpoint is untouched, "
+            "and can be drawn from: train anew with a lower --optim.lr or --precision float32"
+        )
 
 
 def train(game: Game, until: int, should_stop: Callable[[], bool] = lambda: False) -> bool:
@@ -100,10 +107,7 @@ def train(game: Game, until: int, should_stop: Callable[[], bool] = lambda: Fals
             return False
         losses, turns = play_step(game)
         if bad := [name for name, value in losses.items() if not np.isfinite(value)]:
-            raise Diverged(
-                f"the loss of {bad[0]} is not finite at step {game.step + 1}; the last checkpoint "
-                "is untouched: train on from it with a lower --optim.lr, or with float32"
-            )
+            raise Diverged(bad[0], "loss", game.step + 1)
         game.step += 1
         moment = Moment(game.step, turns, losses, is_last=game.step == until)
         for observer in game.parts.observers:
@@ -124,19 +128,20 @@ def play_step(game: Game) -> tuple[dict[str, float], list[Turn]]:
         for player in (game.d, *game.critics):
             latents, fake = fakes(game, player.name, position) if player.own_fakes else shared
             turn = Turn(game.step, position, player.name, game.g.net, player.net, fake, latents,
-                        game.draws, game.parts.views)  # fmt: skip
+                        game.draws, game.parts.views, player.joint)  # fmt: skip
             assert player.stream is not None
             turn.indices, turn.real = game.draws.reals(player.stream, position)
             losses[player.name] = update(game, player, turn, game.parts.d_terms, d_loss)
             turns.append(turn)
     with frozen(game.d.net):
         latents, fake = fakes(game, "G", game.step, with_graph=True)
-        turn = Turn(game.step, game.step * game.n_dis, "G", game.g.net, game.d.net, fake, latents,
+        turn = Turn(game.step, game.step, "G", game.g.net, game.d.net, fake, latents,
                     game.draws, game.parts.views)  # fmt: skip
         losses["G"] = update(game, game.g, turn, game.parts.g_terms, g_loss)
         turns.append(turn)
-    values = torch.stack(list(losses.values())).tolist()  # one synchronisation a step
-    return dict(zip(losses, values)), turns
+    # One synchronisation a step. The mean over the processes: where one has a NaN, all stop.
+    values = game.draws.fabric.all_reduce(torch.stack(list(losses.values())), reduce_op="mean")
+    return dict(zip(losses, values.tolist())), turns
 
 
 def fakes(game: Game, who: str, position: int, with_graph: bool = False) -> tuple[Tensor, Tensor]:

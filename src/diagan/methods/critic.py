@@ -8,9 +8,15 @@ from diagan.game import FurtherCritic, Parts
 
 @dataclass(frozen=True)
 class UnbiasedCritic:
-    """Shares D's fakes, as the paper writes; the published code draws its own."""
+    """Shares D's fakes, as the paper writes; the published code draws its own.
+
+    Where D has BatchNorm, a weighted G fills its batches with the rare group, and a critic that
+    scores reals and fakes in two forwards needs no more than the batch's statistics to tell them
+    apart: its logit says little of an image. `joint` takes that way out.
+    """
 
     own_fakes: bool = False
+    joint: bool = False
 
     def parts(self) -> Parts:
-        return Parts(critics=(FurtherCritic("critic", self.own_fakes),))
+        return Parts(critics=(FurtherCritic("critic", self.own_fakes, self.joint),))

@@ -7,9 +7,10 @@ module, where it does nothing (FACTS 0.9).
 from collections.abc import Mapping
 
 from torch import nn
+from torch.nn.utils.parametrizations import spectral_norm
 
 from diagan.config import DCGAN
-from diagan.networks.common import Discriminator, Dropout
+from diagan.networks.common import BatchSpread, Discriminator, Dropout
 
 
 def generator(config: DCGAN, channels: int, size: int) -> nn.Sequential:
@@ -37,12 +38,26 @@ def discriminator(
     n_in, n_out, side = channels, round(16 * config.width), size
     while side > 4:
         for stride in (2, 1):
-            layers += [nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False)]
-            layers += [nn.BatchNorm2d(n_out)] if len(layers) > 1 else []  # none on the first
+            layers += convolution(config, n_in, n_out, stride, is_first=not layers)
             layers += [nn.LeakyReLU(0.2), Dropout(config.dropout)]
             n_in, n_out = n_out, n_out * 2
         side //= 2
+    if config.d_norm == "spectral":
+        n_features = n_in * side * side + n_in
+        d = Discriminator(nn.Sequential(*layers, BatchSpread(n_in)), n_features, heads)
+        spectral_norm(d.logit)
+        return d
     return Discriminator(nn.Sequential(*layers, nn.Flatten()), n_in * side * side, heads)
+
+
+def convolution(
+    config: DCGAN, n_in: int, n_out: int, stride: int, is_first: bool
+) -> list[nn.Module]:
+    """A 3x3 convolution with its norm; BatchNorm takes its bias, and the first layer has none."""
+    conv = nn.Conv2d(n_in, n_out, 3, stride, 1, bias=config.d_norm != "batch")
+    if config.d_norm == "spectral":
+        spectral_norm(conv)
+    return [conv, nn.BatchNorm2d(n_out)] if config.d_norm == "batch" and not is_first else [conv]
 
 
 def build(

@@ -50,8 +50,6 @@ def _render(found: dict[str, sections.Section]) -> str:
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
     environment.filters.update(
         percent=numbers.percent,

@@ -43,6 +43,12 @@ def readable(path: Path) -> Iterator[None]:
         raise UserError(f"{path} cannot be read ({error}); make it again, or remove it") from None
 
 
+def arm_label(line: dict[str, Any]) -> str:
+    """The name of the arm of a line of metrics.jsonl."""
+    arm, drs = line["arm"], bool(line.get("drs"))
+    return ARMS.get((arm, drs), f"{arm} with rejection" if drs else arm)
+
+
 @dataclass(frozen=True)
 class Samples:
     """samples.parquet: arrays over the training samples."""
@@ -58,7 +64,7 @@ class Samples:
     @cached_property
     def by_score(self) -> np.ndarray:
         """Rows that have a score, the highest first."""
-        order = np.argsort(-self.score, kind="stable")
+        order: np.ndarray = np.argsort(-self.score, kind="stable")
         return order[np.isfinite(self.score[order])]
 
     def describe(self, row: int) -> str:
@@ -190,13 +196,11 @@ class Contents:
     @cached_property
     def shares(self) -> dict[str, dict[str, dict[str, Any]]]:
         """The last measured share of each group by the name of the arm, then of the group."""
-        lines = [line for line in self.metrics if line.get("metric") == "group_share"]
-        shares: dict[str, dict[str, dict[str, Any]]] = {}
-        for key, label in ARMS.items():
-            of_arm = [line for line in lines if (line["arm"], bool(line.get("drs"))) == key]
-            if of_arm:
-                shares[label] = {line["group"]: line for line in of_arm}
-        return shares
+        shares: dict[str, dict[str, dict[str, Any]]] = {label: {} for label in ARMS.values()}
+        for line in self.metrics:
+            if line["metric"] == "group_share":
+                shares.setdefault(arm_label(line), {})[line["group"]] = line
+        return {label: of_arm for label, of_arm in shares.items() if of_arm}
 
     @cached_property
     def colours(self) -> dict[str, str]:

@@ -74,9 +74,9 @@ def ldr_map(clouds: list[Cloud], x_label: str, y_label: str, sprite: Sprite | No
             "index": cloud.index.astype(np.int32),
             "score": cloud.score.astype(np.float32),
             "group": [plain(name) for name in cloud.group],
-            "left": np.array([place[0] if place else 0 for place in places], dtype=np.int32),
-            "top": np.array([place[1] if place else 0 for place in places], dtype=np.int32),
-            "side": np.array([sprite.cell if sprite and p else 0 for p in places], dtype=np.int32),
+            "left": np.array([place[0] if place else 0 for place in places], dtype=np.int16),
+            "top": np.array([place[1] if place else 0 for place in places], dtype=np.int16),
+            "side": np.array([sprite.cell if sprite and p else 0 for p in places], dtype=np.int16),
         })  # fmt: skip
         renderers.append(
             figure.scatter("x", "y", source=source, size=5, color=cloud.colour, alpha=0.6,
@@ -153,6 +153,7 @@ def _figure(**options: Any) -> Any:
         axis.minor_tick_line_color = None
         axis.major_label_text_color = axis.axis_label_text_color = INK
         axis.axis_label_text_font_style = "normal"
+        axis.axis_label_text_font_size = axis.major_label_text_font_size = "12px"
         axis.axis_label_text_font = axis.major_label_text_font = "system-ui, sans-serif"
     figure.xaxis.formatter.use_scientific = False
     return figure
@@ -164,7 +165,7 @@ def _legend(figure: Any) -> None:
     legend.update(
         click_policy="hide", background_fill_alpha=0, border_line_color=None, ncols=2,
         label_text_color=INK, label_text_font="system-ui, sans-serif", label_text_font_size="13px",
-        inactive_fill_alpha=0.15, margin=0, padding=4,
+        inactive_fill_alpha=0.15, margin=0, padding=4, spacing=8, location="left",
     )  # fmt: skip
     figure.add_layout(legend, "below")
 

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
 
 def significant(value: float | None, digits: int = 3) -> str:
     """So many significant digits, never as a power of ten; a dash where there is no number."""
@@ -15,39 +17,47 @@ def significant(value: float | None, digits: int = 3) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share that was counted exactly: 3.0 %, 0.42 %."""
+    """A share that was counted exactly: 3.0 %, 0.42 %; never 0 or 100 % for what is not."""
     if share is None or not math.isfinite(share):
         return "–"
     value = 100 * share
-    return f"{value:.{1 if value >= 1 or value == 0 else 2}f} %"
+    rest = min(value, 100 - value)
+    fine = 0 < value < 1 or 0 < rest < 0.05
+    decimals = min(1 - math.floor(math.log10(rest)), 6) if fine else 1
+    return f"{value:.{decimals}f} %"
 
 
 def share(line: dict[str, Any] | None) -> str:
-    """A measured share with its interval, as fine as the interval allows: 0.4 % (0.3 to 0.6)."""
+    """A measured share with its interval, as fine as the interval allows: 0.4 % (0.3 to 0.6).
+
+    Its one space at which a line may break is the one before the interval.
+    """
     if line is None:
         return "–"
-    value, low, high = (line.get(key) for key in ("value", "low", "high"))
-    if low is None or high is None:
-        return percent(value)
+    if line.get("low") is None or line.get("high") is None:
+        return percent(line["value"])
+    value, low, high = (float(line[key]) for key in ("value", "low", "high"))
     half = 100 * (high - low) / 2
     decimals = min(max(0, math.ceil(-math.log10(half))), 3) if half > 0 else 1
-    return f"{100 * value:.{decimals}f} % ({100 * low:.{decimals}f} to {100 * high:.{decimals}f})"
+    shown, start, end = (f"{100 * x:.{decimals}f}" for x in (value, low, high))
+    return f"{shown}{NO_BREAK}% ({start}{NO_BREAK}to{NO_BREAK}{end})"
 
 
 def auc(value: float | None) -> str:
-    """Two decimals; more near 1, so that only a perfect ranking reads 1.00."""
+    """Two decimals, three near 1; only a perfect ranking reads 1."""
     if value is None or not math.isfinite(value):
         return "–"
-    decimals = 2 if value <= 0.99 or value == 1 else min(math.ceil(-math.log10(1 - value)) + 1, 6)
-    return f"{value:.{decimals}f}"
+    if 0.9995 <= value < 1:
+        return "over 0.999"
+    return f"{value:.{3 if 0.99 < value < 1 else 2}f}"
 
 
-def size(n_bytes: int) -> str:
+def size(n_bytes: float) -> str:
     for unit in ("bytes", "kB", "MB"):
         if n_bytes < 1000:
-            return f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.3g} {unit}"
-        n_bytes /= 1000  # type: ignore[assignment]
-    return f"{n_bytes:.3g} GB"
+            return f"{n_bytes if unit == 'bytes' else significant(n_bytes)} {unit}"
+        n_bytes /= 1000
+    return f"{significant(n_bytes)} GB"
 
 
 def finite(value: Any) -> Any:

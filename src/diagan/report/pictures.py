@@ -9,8 +9,10 @@ import numpy as np
 from PIL import Image
 
 THUMBNAIL = 64  # pixels a side at most
-GRID = 640
-SPRITE_PIXELS = 600_000
+GRID = 560
+SPRITE_PIXELS = 400_000
+SMALL = 2_000  # bytes that any image may take
+QUALITIES = (90, 75, 50)  # of JPEG
 SPRITE_SCREEN = 80  # CSS pixels a side, about
 
 
@@ -25,15 +27,17 @@ class Sprite:
 
 
 def data_uri(image: Image.Image) -> str:
-    """PNG; photographs, which take over a byte a pixel there, as JPEG."""
+    """PNG; what takes over a byte a pixel there, such as photographs, as JPEG of about a byte."""
     image = image if image.mode in ("L", "RGB") else image.convert("RGB")
+    allowed = max(image.width * image.height, SMALL)
     file = io.BytesIO()
     image.save(file, "PNG", optimize=True)
     kind = "png"
-    if file.tell() > image.width * image.height:
-        file = io.BytesIO()
-        image.save(file, "JPEG", quality=90, subsampling=0)
-        kind = "jpeg"
+    for quality in QUALITIES:
+        if file.tell() <= allowed:
+            break
+        file, kind = io.BytesIO(), "jpeg"
+        image.save(file, "JPEG", quality=quality, subsampling=0)
     return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
@@ -53,7 +57,7 @@ def grid(file: Path) -> str:
 
 def sprite(images: dict[int, np.ndarray]) -> Sprite | None:
     """The first of the images, as many as the page can carry."""
-    cells = {}
+    cells: dict[int, Image.Image] = {}
     side = 1
     for index, pixels in images.items():
         cell = thumbnail(pixels)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from diagan.report import figures, numbers, pictures
-from diagan.report.contents import ARMS, OTHER_COLOUR, PALETTE, Contents, Samples, readable
+from diagan.report.contents import OTHER_COLOUR, PALETTE, Contents, Samples, arm_label, readable
 
 N_THUMBNAILS = 48  # highest and lowest each
 MAX_MAP_POINTS = 20_000
@@ -57,37 +57,35 @@ def head(c: Contents) -> Section:
 def summary(c: Contents) -> Section:
     """The run in a few sentences; with a rare group, its share in data and generated samples."""
     diagnosis = c.diagnosis or {}
-    rare, rows = c.rare, []
+    rare, data_at = c.rare, 0.0
+    rows: list[dict[str, Any]] = []
     if rare is not None:
-        rows = [
-            {"label": label, "line": of_group[rare["name"]]}
+        lines = {
+            label: of_group[rare["name"]]
             for label, of_group in c.shares.items()
             if rare["name"] in of_group
-        ]
-        bounds = [row["line"].get("high") or row["line"]["value"] for row in rows]
-        _place_bars(rows, limit=1.08 * max([rare["share"], *bounds]))
-    shown = {
-        "diagnosis": diagnosis,
-        "config": c.config,
-        "steps": max((line.get("step", 0) for line in c.log), default=None),
-        "is_ldr": c.is_ldr,
-        "rare": rare,
-        "auc": diagnosis.get("auc"),
-        "rows": rows,
-        "data_at": _place(rare["share"], rows) if rare is not None else None,
-        "verdict": _verdict(c),
-        "has_warnings": bool(_warnings(c)),
+        }
+        limit = 1.08 * max([rare["share"], *(_bounds(line)[1] for line in lines.values())])
+        data_at = 100 * rare["share"] / limit
+        rows = [{"label": label, "line": line} | _bar(line, limit) for label, line in lines.items()]
+    about = {
+        key: diagnosis.get(key) for key in ("n", "n_records", "first_step", "last_step", "auc")
     }
-    about = {key: diagnosis[key] for key in ("n", "n_records", "first_step", "last_step")
-             if key in diagnosis}  # fmt: skip
+    about["steps"] = max((line.get("step", 0) for line in c.log), default=None)
+    about["is_ldr"] = c.is_ldr
     return Section(
-        shown,
         {
             **about,
-            "steps": shown["steps"],
-            "is_ldr": c.is_ldr,
+            "config": c.config,
+            "rare": rare,
+            "rows": rows,
+            "data_at": data_at,
+            "verdict": _verdict(c),
+            "has_warnings": bool(_warnings(c)),
+        },
+        {
+            **about,
             "rare": rare and {"name": rare["name"], "n": rare["n"], "share": rare["share"]},
-            "auc": shown["auc"],
             "shares": {row["label"]: _interval(row["line"]) for row in rows},
         },
     )
@@ -103,25 +101,21 @@ def warnings(c: Contents) -> Section | None:
 
 def images(c: Contents) -> Section | None:
     """The highest and lowest scored training images beside generated ones."""
-    cards = []
+    training, generated = [], []
     samples = c.samples
     if samples is not None and c.thumbnails:
         rows = [row for row in samples.by_score if int(samples.index[row]) in c.thumbnails]
         n = min(N_THUMBNAILS, len(rows) // 2)
         for label, chosen in (("Highest scored", rows[:n]), ("Lowest scored", rows[::-1][:n])):
-            cards.append({"label": label, "thumbnails": _thumbnails(c, samples, chosen)})
+            training.append({"label": label, "thumbnails": _thumbnails(c, samples, chosen)})
     for label, file in c.generated(".png").items():
         with readable(file):
-            cards.append({"label": _capital(label), "grid": pictures.grid(file)})
-    if not cards:
+            generated.append({"label": _capital(label), "uri": pictures.grid(file)})
+    if not training and not generated:
         return None
-    keys = [(name, colour) for name, colour in c.colours.items() if colour != OTHER_COLOUR]
-    n_training = sum("thumbnails" in card for card in cards)
-    return Section({
-        "cards": cards,
-        "keys": keys if n_training and len(c.colours) > 1 else [],
-        "n_arms": len(cards) - n_training,
-    })  # fmt: skip
+    own = [(name, colour) for name, colour in c.colours.items() if colour != OTHER_COLOUR]
+    legend = own if training and len(c.colours) > 1 else []
+    return Section({"training": training, "generated": generated, "legend": legend})
 
 
 def points(c: Contents) -> Section | None:
@@ -217,20 +211,15 @@ def groups(c: Contents) -> Section | None:
 def measurements(c: Contents) -> Section | None:
     """What else was measured: the last value of each metric of each arm."""
     last = {
-        (line["metric"], line["arm"], bool(line.get("drs"))): line
+        (line["metric"], arm_label(line)): line
         for line in c.metrics
-        if line.get("metric") != "group_share"
+        if line["metric"] != "group_share"
     }
     if not last:
         return None
     rows = [
-        {
-            "metric": metric,
-            "arm": ARMS.get((arm, drs), arm),
-            "value": line["value"],
-            "n_fake": line.get("n_fake"),
-        }
-        for (metric, arm, drs), line in last.items()
+        {"metric": metric, "arm": arm, "value": line["value"], "n_fake": line.get("n_fake")}
+        for (metric, arm), line in last.items()
     ]
     return Section({"rows": rows}, rows)
 
@@ -303,20 +292,16 @@ def _interval(line: dict[str, Any]) -> dict[str, Any]:
     return {key: line.get(key) for key in ("value", "low", "high", "n_fake")}
 
 
-def _place_bars(rows: list[dict[str, Any]], limit: float) -> None:
-    """Where the dot and the interval of each row sit on a common scale, in percent."""
-    for row in rows:
-        line = row["line"]
-        value = line["value"]
-        low, high = (line.get("low"), line.get("high"))
-        row["limit"] = limit
-        row["at"] = 100 * value / limit
-        row["from"] = 100 * (low if low is not None else value) / limit
-        row["to"] = 100 * (high if high is not None else value) / limit
+def _bounds(line: dict[str, Any]) -> tuple[float, float]:
+    """The interval of a share; where none was measured, the share itself."""
+    low, high = (line.get(key) for key in ("low", "high"))
+    return (line["value"] if low is None else low), (line["value"] if high is None else high)
 
 
-def _place(share: float, rows: Sequence[dict[str, Any]]) -> float | None:
-    return 100 * share / rows[0]["limit"] if rows else None
+def _bar(line: dict[str, Any], limit: float) -> dict[str, float]:
+    """Where a share and its interval sit on a scale from 0 to `limit`, in percent."""
+    low, high = _bounds(line)
+    return {"at": 100 * line["value"] / limit, "from": 100 * low / limit, "to": 100 * high / limit}
 
 
 def _verdict(c: Contents) -> str | None:
@@ -342,11 +327,10 @@ def _warnings(c: Contents) -> list[str]:
         if "warning" in line:
             repeated[line.get("stage", ""), line["warning"]].append(line.get("step", 0))
     for (stage, text), steps in repeated.items():
-        where = STAGES.get(stage, (stage, ""))[0]
-        again = f" (and {len(steps) - 1} times more, until step {steps[-1]:,})"
-        found.append(
-            f"{_capital(where)}, step {steps[0]:,}: {text}{again if len(steps) > 1 else ''}"
-        )
+        label, _ = STAGES.get(stage, (stage, ""))
+        where = _capital(f"{label}, step {steps[0]:,}".removeprefix(", "))
+        again = f" (told again until step {steps[-1]:,})" if len(steps) > 1 else ""
+        found.append(f"{where}: {text}{again}")
     return found
 
 
@@ -386,7 +370,8 @@ def _stage_lines(lines: list[dict[str, Any]], keys: list[str]) -> list[figures.L
         for key, dash in zip(keys, ("solid", "dashed", "dotted", "dotdash")):
             own = [line for line in lines if line.get("stage", "") == stage and key in line]
             if own:
-                name = f"{label}: {key.removeprefix('loss_').replace('d_', 'D, ')}"
+                short = key.removeprefix("loss_").removeprefix("d_")
+                name = f"{label}: {short}" if len(keys) > 1 else label
                 x, y = [line["step"] for line in own], [line[key] for line in own]
                 drawn.append(figures.Line(name, name, x, y, colour, dash))
     return drawn

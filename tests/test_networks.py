@@ -1,0 +1,148 @@
+import pytest
+import torch
+from torch import nn
+
+from diagan.config import DCGAN, MLP
+from diagan.networks import build, count_parameters
+from diagan.networks.common import Discriminator, Dropout
+
+
+@pytest.mark.parametrize(
+    ("channels", "n_g", "n_d"), [(3, 1_590_048, 1_581_937), (1, 1_588_512, 1_581_649)]
+)
+def test_dcgan_has_the_papers_parameters(channels, n_g, n_d):
+    g, d = build(DCGAN(), (channels, 32, 32))
+    assert count_parameters(g) == n_g  # FACTS 1.6
+    assert count_parameters(d) == n_d
+
+
+def test_dcgan_layers_are_those_of_the_papers_tables():
+    g, d = build(DCGAN(), (3, 32, 32))
+    ups = [(m.in_channels, m.out_channels, m.stride[0]) for m in g if hasattr(m, "out_channels")]
+    assert ups == [(384, 192, 1), (192, 96, 2), (96, 48, 2), (48, 3, 2)]
+    downs = [(m.out_channels, m.stride[0]) for m in d.trunk if isinstance(m, nn.Conv2d)]
+    assert downs == [(16, 2), (32, 1), (64, 2), (128, 1), (256, 2), (512, 1)]
+    kinds = [type(m).__name__ for m in d.trunk]
+    assert kinds[:3] == ["Conv2d", "LeakyReLU", "Dropout"]  # no BatchNorm on the first
+    assert kinds[3:-1] == ["Conv2d", "BatchNorm2d", "LeakyReLU", "Dropout"] * 5
+    assert all(m.bias is None for m in d.trunk if isinstance(m, nn.Conv2d))
+
+
+def test_mlp_layers():
+    g, d = build(MLP(), (2,))
+    linears = [[m for m in net.modules() if isinstance(m, nn.Linear)] for net in (g, d)]
+    shapes = [[(m.in_features, m.out_features) for m in layers] for layers in linears]
+    assert shapes[0] == [(2, 512), (512, 512), (512, 512), (512, 2)]
+    assert shapes[1] == [(2, 512), (512, 512), (512, 512), (512, 1)]
+    assert sum(isinstance(m, nn.ReLU) for m in g.modules()) == 3
+
+
+def test_mlp_initialisation_of_the_published_code():
+    torch.manual_seed(0)
+    g, d = build(MLP(init_std=0.02), (2,))
+    middle = g[0][2]
+    assert middle.weight.std().item() == pytest.approx(0.02, rel=0.02)
+    assert all(m.bias.abs().max() == 0 for m in d.modules() if isinstance(m, nn.Linear))
+
+
+@pytest.mark.parametrize("size", [16, 32, 64])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_dcgan_at_every_side(size, channels):
+    g, d = build(DCGAN(width=0.25), (channels, size, size))
+    images = g(torch.randn(5, 100))
+    assert images.shape == (5, channels, size, size)
+    assert images.abs().max() <= 1
+    scores = d(images)
+    assert scores.logits.shape == (5,)
+    assert scores.features.shape == (5, d.logit.in_features)
+    assert scores.heads == {}
+
+
+def test_heads_grow_on_the_features():
+    _, d = build(DCGAN(width=0.25), (3, 16, 16), {"rotation": 4, "logistic": 1})
+    scores = d.eval()(torch.randn(6, 3, 16, 16))
+    assert {name: head.shape for name, head in scores.heads.items()} == {
+        "rotation": (6, 4),
+        "logistic": (6, 1),
+    }
+    assert torch.equal(scores.heads["rotation"], d.heads["rotation"](scores.features))
+
+
+def test_heads_leave_the_logit_as_it_was():
+    """Whatever grows on D, the same seed starts the same GAN."""
+    found = []
+    for heads in ({}, {"rotation": 4}):
+        torch.manual_seed(3)
+        found.append(build(MLP(width=8), (2,), heads)[1].state_dict())
+    assert all(torch.equal(value, found[1][name]) for name, value in found[0].items())
+
+
+@pytest.mark.parametrize("config, shape", [(DCGAN(width=0.25), (3, 16, 16)), (MLP(width=8), (2,))])
+def test_logit_is_float32_under_autocast(config, shape):
+    _, d = build(config, shape, {"rotation": 4})
+    x = torch.randn(4, *shape)
+    with torch.autocast("cpu", torch.bfloat16):
+        scores = d.eval()(x)
+    assert scores.logits.dtype == scores.features.dtype == torch.float32
+    assert scores.heads["rotation"].dtype == torch.float32
+    # The last layer itself works in float32, not only its output's type.
+    expected = scores.features.double() @ d.logit.weight.double().T + d.logit.bias.double()
+    assert torch.allclose(scores.logits.double(), expected.squeeze(1), rtol=1e-5, atol=1e-6)
+
+
+def test_the_trunk_does_run_in_bfloat16():
+    d = Discriminator(nn.Linear(2, 3), 3, {})
+    seen = []
+    d.trunk.register_forward_hook(lambda *args: seen.append(args[2].dtype))
+    with torch.autocast("cpu", torch.bfloat16):
+        d(torch.randn(4, 2))
+    assert seen == [torch.bfloat16]
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.75, 0.9])
+def test_dropout_rate_and_mean(p):
+    torch.manual_seed(0)
+    x = Dropout(p)(torch.ones(1000, 1001))  # an odd count: the last draw is not used up
+    rounded = round(p * 256) / 256
+    # 10^6 draws: 5 standard deviations are 0.0025 of the rate and at most 0.015 of the mean.
+    assert (x == 0).float().mean().item() == pytest.approx(rounded, abs=0.0025)
+    assert x.mean().item() == pytest.approx(1.0, abs=0.015)
+    assert x.max().item() == pytest.approx(1 / (1 - rounded))
+
+
+def test_dropout_drops_elements_one_by_one():
+    torch.manual_seed(0)
+    kept = Dropout(0.5)(torch.ones(64, 8, 16, 16)) > 0
+    for neighbours in (kept[..., 1:] == kept[..., :-1], kept[1:] == kept[:-1]):
+        assert neighbours.float().mean().item() == pytest.approx(0.5, abs=0.01)
+
+
+def test_dropout_is_nothing_in_eval_mode_and_at_rate_zero():
+    x = torch.randn(10)
+    assert Dropout(0.5).eval()(x) is x
+    assert Dropout(0.0)(x) is x
+
+
+def test_dropout_follows_the_seed_and_passes_gradients():
+    drop, found = Dropout(0.5), []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        x = torch.ones(100, requires_grad=True)
+        y = drop(x)
+        y.sum().backward()
+        assert torch.equal(x.grad, y.detach())
+        found.append(y.detach())
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
+def test_dropout_never_drops_everything():
+    """Rates that round to 1 keep one in 256: a scale of infinity would be no use."""
+    torch.manual_seed(0)
+    x = Dropout(0.9999)(torch.ones(100_000))
+    assert x.max().item() == 256
+    assert x.mean().item() == pytest.approx(1.0, abs=0.3)
+
+
+def test_dropout_keeps_the_type():
+    assert Dropout(0.5)(torch.ones(16, dtype=torch.bfloat16)).dtype == torch.bfloat16

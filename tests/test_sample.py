@@ -1,0 +1,143 @@
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from tiny import POINTS, world_of
+
+import diagan
+from diagan import checkpoint, config
+from diagan.errors import UserError
+from diagan.rundir import RunDir, write_json
+from diagan.sample import as_stored, image_grid, load_generator, write_samples
+from diagan.stages import stages, train_stage
+
+
+@pytest.fixture
+def trained(finished_run):
+    return load_generator(finished_run)
+
+
+def test_the_weighted_generator_is_preferred(finished_run, trained):
+    assert diagan.load_generator is load_generator
+    assert (trained.arm, trained.step, trained.rejects_by) == ("weighted", 12, "critic")
+    assert not trained.g.training and not trained.d.training
+    saved = checkpoint.load(finished_run / "checkpoints" / "weighted-000012")
+    assert torch.equal(trained.d.logit.weight, saved["critic"]["logit.weight"])
+    plain = load_generator(finished_run, "plain")
+    assert (plain.arm, plain.rejects_by) == ("plain", "D")
+    assert load_generator(finished_run, "phase1").step == 6
+
+
+@pytest.mark.parametrize("drs", [False, True])
+def test_samples_follow_the_seed(trained, drs):
+    first, again, other = (trained.sample(20, seed=seed, drs=drs) for seed in (1, 1, 2))
+    assert first.shape == (20, 3, 16, 16) and first.dtype == np.uint8
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_rejection_changes_what_is_drawn(trained):
+    """And keeps what the critic thinks more real."""
+    n = 200
+    both = [trained.sample(n, seed=0, drs=drs) for drs in (False, True)]
+    plain, kept = (trained.ldr(torch.from_numpy(x).float() / 127.5 - 1).mean() for x in both)
+    assert kept > plain
+
+
+def test_more_samples_begin_with_the_fewer(trained):
+    assert np.array_equal(
+        trained.sample(40, seed=3)[:15],
+        trained.sample(15, seed=3),
+    )
+
+
+def test_from_g_to_what_a_dataset_holds():
+    images = torch.tensor([-1.5, -1.0, 0.0, 1.0, 2.0]).view(5, 1, 1, 1)
+    assert as_stored(images).flatten().tolist() == [0, 0, 128, 255, 255]
+    points = torch.randn(3, 2)
+    assert np.array_equal(as_stored(points), points.numpy())
+
+
+def test_every_grey_level_comes_back():
+    levels = torch.arange(256, dtype=torch.uint8).view(256, 1, 1, 1)
+    assert np.array_equal(as_stored(diagan.data.as_input(levels)), levels.numpy())
+
+
+def test_pngs_and_a_grid(finished_run, trained, tmp_path):
+    said = write_samples(finished_run, 10, tmp_path / "out", seed=5)
+    assert said.startswith(f"wrote 10 samples of weighted at step 12 to {tmp_path / 'out'}")
+    assert "of the proposals kept by critic" in said
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [*(f"{i:06d}.png" for i in range(10)), "grid.png"]
+    expected = trained.sample(10, seed=5)
+    for number, image in enumerate(expected):
+        pixels = np.asarray(Image.open(tmp_path / "out" / f"{number:06d}.png"))
+        assert np.array_equal(pixels, image.transpose(1, 2, 0))
+
+
+def test_without_rejection_and_of_another_arm(finished_run, tmp_path):
+    said = write_samples(finished_run, 3, tmp_path, drs=False, arm="plain")
+    assert said == f"wrote 3 samples of plain at step 12 to {tmp_path}"
+    assert len(list(tmp_path.glob("0*.png"))) == 3
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_grid_has_every_image_in_its_place(channels):
+    images = np.random.default_rng(0).integers(0, 256, (10, channels, 4, 4), dtype=np.uint8)
+    sheet = np.asarray(image_grid(images, columns=4, pad=1))
+    assert sheet.shape[:2] == (3 * 5 + 1, 4 * 5 + 1)
+    row, column = divmod(6, 4)
+    cell = sheet[row * 5 + 1 : row * 5 + 5, column * 5 + 1 : column * 5 + 5]
+    assert np.array_equal(cell.reshape(4, 4, channels), images[6].transpose(1, 2, 0))
+    doubled = np.asarray(image_grid(images, columns=4, pad=1, scale=2))
+    assert np.array_equal(doubled[::2, ::2], sheet)
+
+
+# --- hinge, and points ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hinge_run(tmp_path_factory):
+    """A hinge run on points: phase 1 has no critic, the weighted stage has one."""
+    path = tmp_path_factory.mktemp("hinge")
+    settings = replace(POINTS, loss="hinge")
+    world = world_of(settings, path)
+    for stage in stages(settings):
+        assert train_stage(world, stage, np.ones(48), lambda: False)
+    write_json(RunDir(path).provenance, {"shape": [2]})
+    write_json(RunDir(path).config, config.to_json(settings))
+    return path
+
+
+def test_a_hinge_discriminator_cannot_reject(hinge_run):
+    plain = load_generator(hinge_run, "plain")
+    with pytest.raises(UserError, match=r"the raw output of a hinge .* sample with --no-drs"):
+        plain.sample(5)
+    points = plain.sample(5, drs=False)
+    assert points.shape == (5, 2) and points.dtype == np.float32
+
+
+def test_the_critic_of_a_hinge_run_can(hinge_run, tmp_path):
+    weighted = load_generator(hinge_run)
+    assert weighted.rejects_by == "critic"
+    assert weighted.sample(5).shape == (5, 2)
+    write_samples(hinge_run, 7, tmp_path)
+    assert np.load(tmp_path / "points.npy").shape == (7, 2)
+
+
+# --- what is not there ---------------------------------------------------------------------------
+
+
+def test_refusals(finished_run, hinge_run, tmp_path):
+    with pytest.raises(UserError, match="is not a run folder: it has no config"):
+        load_generator(tmp_path)
+    with pytest.raises(UserError, match="--n 0: expected at least 1"):
+        write_samples(finished_run, 0, tmp_path)
+    shutil.copy(hinge_run / "config.json", tmp_path)
+    with pytest.raises(UserError, match="has no checkpoint of any stage yet; train it first"):
+        load_generator(tmp_path)
+    with pytest.raises(UserError, match="has no checkpoint of plain yet"):
+        load_generator(tmp_path, "plain")
