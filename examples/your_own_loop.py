@@ -32,7 +32,7 @@ def learn(net, loss):
 
 
 def play(reals):  # a batch of reals for each discriminator; G plays against d
-    fake = g(torch.randn(128, 2))
+    fake = g(torch.randn(256, 2))
     for net, real in reals.items():
         learn(net, softplus(-net(real)).mean() + softplus(net(fake.detach())).mean())
     learn(g, softplus(-d(fake)).mean())
@@ -40,7 +40,7 @@ def play(reals):  # a batch of reals for each discriminator; G plays against d
 
 def batches(**order):
     while True:
-        for (real,) in DataLoader(TensorDataset(points), 128, drop_last=True, **order):
+        for (real,) in DataLoader(TensorDataset(points), 256, drop_last=True, **order):
             yield real
 
 
@@ -56,16 +56,15 @@ for step in range(1_500):
         record.add(step, d(points))  # 1. record what D says of every sample (in eval mode)
 groups = Grouping(is_rare, ["common", "rare"], rare=1)  # only to see how well it does
 found = diagnose(record, Score(centre="median", clip="floor"), groups)  # 2. diagnose
-print(f"A rare sample scores above a common one with probability {found.auc['score']:.3f}.")
-print("How many are rare?")
-tell(points, "in the data")
-tell(g(torch.randn(10_000, 2)), "from the plain GAN")
+print(f"A rare sample outscores a common one with probability {found.auc['score']:.3f}. Rare are")
+tell(points, "of the data")
+tell(g(torch.randn(10_000, 2)), "of what the plain GAN makes")
 
 weighted = batches(sampler=WeightedSampler(found.weights))  # 3. draw by the weights
 critic = copy.deepcopy(d)  # with its Adam; sees the data as they are, so that it can reject
-for _ in range(1_000):
+for _ in range(1_500):
     play({d: next(weighted), critic: next(uniform)})
-tell(g(torch.randn(10_000, 2)), "after training on with weights, which is too many by design")
+tell(g(torch.randn(10_000, 2)), "of what it makes after training on with weights: too many now")
 
 sampler = RejectionSampler(lambda n, random: g(torch.randn(n, 2, generator=random)), critic)
-tell(sampler.sample(10_000), "after rejection")  # 4. reject
+tell(sampler.sample(10_000), "of what rejection keeps of that")  # 4. reject

@@ -364,7 +364,7 @@ def test_samples_where_a_file_is(run: Path, refused: Refused):
 def test_other_settings_for_a_run_that_is_there(run: Path, refused: Refused):
     before = tree(run)
     told = refused("run", "--config", str(run / "config.json"), "--out", str(run), "--seed", "5")
-    assert told.startswith(f"{run} holds a run with another seed (0); choose another --out")
+    assert told.startswith(f"{run} holds a run with seed 0, not 5; choose another --out")
     assert tree(run) == before
 
 

@@ -220,6 +220,22 @@ def test_real_and_fake_are_scored_in_two_forwards():
     assert len(seen) == 2 and seen[0] is REAL and seen[1] is FAKE
 
 
+def test_a_joint_turn_scores_both_in_one_forward():
+    seen = []
+
+    class Seeing(Itself):
+        def forward(self, x: Tensor) -> Scores:
+            seen.append(len(x))
+            return super().forward(x)
+
+    turn = turn_of(Seeing(), joint=True)
+    joint = d_loss(turn, Parts(), hinge)
+    assert seen == [8]
+    assert turn.real_logits.tolist() == [2, 0, -1, 1]
+    assert turn.fake_logits.tolist() == [0, 1, -2, 3]
+    assert joint.item() == d_loss(turn_of(Itself()), Parts(), hinge).item()
+
+
 # --- methods in the loop -------------------------------------------------------------------------
 
 

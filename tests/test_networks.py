@@ -99,6 +99,36 @@ def test_the_trunk_does_run_in_bfloat16():
     assert seen == [torch.bfloat16]
 
 
+@pytest.mark.parametrize("d_norm", ["batch", "spectral", "none"])
+def test_in_eval_mode_a_logit_depends_on_its_image_alone(d_norm):
+    torch.manual_seed(0)
+    _, d = build(DCGAN(width=0.25, dropout=0.0, d_norm=d_norm), (3, 16, 16))
+    x = torch.randn(8, 3, 16, 16)
+    for _ in range(3):
+        d(x)
+    alone = torch.cat([d.eval()(image[None]).logits for image in x])
+    assert torch.allclose(d(x).logits, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize(("d_norm", "depends"), [("batch", True), ("none", False)])
+def test_in_train_mode_batch_norm_lets_a_logit_depend_on_its_batch_mates(d_norm, depends):
+    torch.manual_seed(0)
+    _, d = build(DCGAN(width=0.25, dropout=0.0, d_norm=d_norm), (3, 16, 16))
+    x = torch.randn(8, 3, 16, 16)
+    assert torch.allclose(d(x).logits[:4], d(x[:4]).logits, atol=1e-5) != depends
+
+
+def test_spectral_norm_bounds_every_layer():
+    _, d = build(DCGAN(width=0.25, d_norm="spectral"), (3, 16, 16))
+    for _ in range(200):  # one power iteration a forward
+        d(torch.randn(2, 3, 16, 16))
+    layers = [m for m in d.eval().modules() if isinstance(m, nn.Conv2d | nn.Linear)]
+    assert len(layers) == 5
+    for layer in layers:
+        norm = torch.linalg.matrix_norm(layer.weight.flatten(1), 2).item()
+        assert norm == pytest.approx(1.0, abs=0.02)
+
+
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.75, 0.9])
 def test_dropout_rate_and_mean(p):
     torch.manual_seed(0)

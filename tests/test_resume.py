@@ -407,13 +407,13 @@ def test_a_diagnosis_in_between_changes_nothing(
     [
         (replace(DIGITS, steps=14), "steps"),
         (replace(DIGITS, seed=1), "seed"),
-        (replace(DIGITS, optim=Optim(lr=2e-3)), "optim"),
-        (replace(DIGITS, score=Score(k=1.0)), "score"),
+        (replace(DIGITS, optim=Optim(lr=2e-3)), "optim.lr"),
+        (replace(DIGITS, score=Score(k=1.0)), "score.k"),
     ],
 )
 def test_other_settings_are_refused(unfinished: Path, other: Config, named: str):
     before = contents(unfinished)
-    with pytest.raises(UserError, match=f"holds a run with another {named}.*another --out") as told:
+    with pytest.raises(UserError, match=f"holds a run with {named} .*another --out") as told:
         pipeline.run(other, unfinished)
     assert "\n" not in str(told.value)
     assert contents(unfinished) == before

@@ -285,6 +285,17 @@ def _encode(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def flat(config: Config) -> dict[str, Any]:
+    """Every setting under its dotted name."""
+
+    def walk(value: Any, name: str) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            return {name: value}
+        return {k: v for key in value for k, v in walk(value[key], f"{name}.{key}").items()}
+
+    return {key.removeprefix("."): value for key, value in walk(to_json(config), "").items()}
+
+
 def from_json(obj: Mapping[str, Any]) -> Config:
     """The config that `to_json` wrote; a key that does not exist is refused with its neighbours."""
     values = dict(obj)

@@ -48,9 +48,11 @@ def launch(config: Config) -> Fabric:
     logging.getLogger("lightning_fabric").setLevel(logging.ERROR)
     n_local = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     n_all = int(os.environ.get("WORLD_SIZE", 1))
-    if config.batch_size % n_all:  # a mean of the processes' means is that of the batch
+    # Equal parts: the mean of the processes' means is that of the batch. Two: BatchNorm needs them.
+    if config.batch_size % n_all or config.batch_size < 2 * n_all:
         raise UserError(
-            f"--batch-size {config.batch_size}: expected a multiple of the {n_all} processes"
+            f"--batch-size {config.batch_size}: expected a multiple of the {n_all} processes, with "
+            "2 samples for each at least"
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -86,14 +86,14 @@ def refuse_other_run(folder: RunDir, settings: Config, budget_seconds: float | N
     """A folder holds one run: going on with it under another config is refused."""
     if not folder.config.exists():
         return
-    there = config.to_json(config.loads(folder.config.read_text(), str(folder.config)))
-    mine = config.to_json(settings)
-    free = {"steps", "record"} if budget_seconds else set()  # they follow from the budget
+    there = config.flat(config.loads(folder.config.read_text(), str(folder.config)))
+    mine = config.flat(settings)
+    free = {"steps", "record.every"} if budget_seconds else set()  # they follow from the budget
     differ = [key for key in mine if mine[key] != there.get(key) and key not in free]
     if differ:
         raise UserError(
-            f"{folder.path} holds a run with another {differ[0]} ({there.get(differ[0])!r}); "
-            "choose another --out, or give the same settings to go on"
+            f"{folder.path} holds a run with {differ[0]} {there.get(differ[0])}, not "
+            f"{mine[differ[0]]}; choose another --out, or give the same settings to go on"
         )
 
 

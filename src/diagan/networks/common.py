@@ -50,23 +50,3 @@ class Dropout(nn.Module):
         draws.random_(-(2**63), None)  # the full range of 64 bits
         keep = draws.view(torch.uint8)[: x.numel()].view_as(x) >= self.threshold
         return x * keep * (256 / (256 - self.threshold))
-
-
-class BatchSpread(nn.Module):
-    """Flattens, and appends how much each channel varies over the batch: D can see that a kind of
-    image is missing from G's batches, as it does through BatchNorm.
-
-    In eval mode the spread is a running mean, so that a logit depends on its image alone.
-    """
-
-    def __init__(self, channels: int, momentum: float = 0.1) -> None:
-        super().__init__()
-        self.momentum = momentum
-        self.register_buffer("spread", torch.zeros(channels))
-
-    def forward(self, x: Tensor) -> Tensor:
-        spread = self.spread
-        if self.training:
-            spread = (x.float().var(0) + 1e-8).sqrt().mean((1, 2))  # [C]
-            self.spread.lerp_(spread.detach(), self.momentum)
-        return torch.cat([x.flatten(1), spread.to(x.dtype).expand(len(x), -1)], dim=1)

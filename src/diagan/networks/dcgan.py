@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.utils.parametrizations import spectral_norm
 
 from diagan.config import DCGAN
-from diagan.networks.common import BatchSpread, Discriminator, Dropout
+from diagan.networks.common import Discriminator, Dropout
 
 
 def generator(config: DCGAN, channels: int, size: int) -> nn.Sequential:
@@ -42,12 +42,10 @@ def discriminator(
             layers += [nn.LeakyReLU(0.2), Dropout(config.dropout)]
             n_in, n_out = n_out, n_out * 2
         side //= 2
+    d = Discriminator(nn.Sequential(*layers, nn.Flatten()), n_in * side * side, heads)
     if config.d_norm == "spectral":
-        n_features = n_in * side * side + n_in
-        d = Discriminator(nn.Sequential(*layers, BatchSpread(n_in)), n_features, heads)
         spectral_norm(d.logit)
-        return d
-    return Discriminator(nn.Sequential(*layers, nn.Flatten()), n_in * side * side, heads)
+    return d
 
 
 def convolution(
