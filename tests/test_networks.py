@@ -99,7 +99,7 @@ def test_the_trunk_does_run_in_bfloat16():
     assert seen == [torch.bfloat16]
 
 
-@pytest.mark.parametrize("d_norm", ["batch", "spectral", "none"])
+@pytest.mark.parametrize("d_norm", ["batch", "spectral"])
 def test_in_eval_mode_a_logit_depends_on_its_image_alone(d_norm):
     torch.manual_seed(0)
     _, d = build(DCGAN(width=0.25, dropout=0.0, d_norm=d_norm), (3, 16, 16))
@@ -110,11 +110,13 @@ def test_in_eval_mode_a_logit_depends_on_its_image_alone(d_norm):
     assert torch.allclose(d(x).logits, alone, atol=1e-5)
 
 
-@pytest.mark.parametrize(("d_norm", "depends"), [("batch", True), ("none", False)])
+@pytest.mark.parametrize(("d_norm", "depends"), [("batch", True), ("spectral", False)])
 def test_in_train_mode_batch_norm_lets_a_logit_depend_on_its_batch_mates(d_norm, depends):
     torch.manual_seed(0)
     _, d = build(DCGAN(width=0.25, dropout=0.0, d_norm=d_norm), (3, 16, 16))
     x = torch.randn(8, 3, 16, 16)
+    for _ in range(200):  # until the power iterations stand still
+        d(x)
     assert torch.allclose(d(x).logits[:4], d(x[:4]).logits, atol=1e-5) != depends
 
 

@@ -100,8 +100,10 @@ class DCGAN:
     width: float = 1.0
     latent: int = 100
     dropout: float = 0.5
-    d_norm: Literal["batch", "spectral", "none"] = "batch"
-    """batch: the paper's; spectral and none: a logit that does not depend on its batch mates."""
+    headroom: float = 0.0
+    """How far G's tanh reaches beyond [-1, 1]; with none, black pixels have no gradient left."""
+    d_norm: Literal["batch", "spectral"] = "batch"
+    """D's normalisation: the paper's, or one that leaves a logit to its own image."""
 
 
 NetworkConfig = MLP | DCGAN

@@ -6,11 +6,23 @@ module, where it does nothing (FACTS 0.9).
 
 from collections.abc import Mapping
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.nn.utils.parametrizations import spectral_norm
 
 from diagan.config import DCGAN
 from diagan.networks.common import Discriminator, Dropout
+
+
+class ScaledTanh(nn.Module):
+    """tanh with room beyond [-1, 1]: black and white pixels keep a gradient."""
+
+    def __init__(self, headroom: float) -> None:
+        super().__init__()
+        self.scale = 1 + headroom
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scale * torch.tanh(x)
 
 
 def generator(config: DCGAN, channels: int, size: int) -> nn.Sequential:
@@ -28,7 +40,7 @@ def generator(config: DCGAN, channels: int, size: int) -> nn.Sequential:
         layers += [up(width(side), width(side * 2), 2, 1), nn.BatchNorm2d(width(side * 2))]
         layers += [nn.ReLU()]
         side *= 2
-    return nn.Sequential(*layers, up(width(side), channels, 2, 1), nn.Tanh())
+    return nn.Sequential(*layers, up(width(side), channels, 2, 1), ScaledTanh(config.headroom))
 
 
 def discriminator(
@@ -51,11 +63,11 @@ def discriminator(
 def convolution(
     config: DCGAN, n_in: int, n_out: int, stride: int, is_first: bool
 ) -> list[nn.Module]:
-    """A 3x3 convolution with its norm; BatchNorm takes its bias, and the first layer has none."""
-    conv = nn.Conv2d(n_in, n_out, 3, stride, 1, bias=config.d_norm != "batch")
+    """A 3x3 convolution with its norm; the first layer has no BatchNorm."""
     if config.d_norm == "spectral":
-        spectral_norm(conv)
-    return [conv, nn.BatchNorm2d(n_out)] if config.d_norm == "batch" and not is_first else [conv]
+        return [spectral_norm(nn.Conv2d(n_in, n_out, 3, stride, 1))]
+    conv = nn.Conv2d(n_in, n_out, 3, stride, 1, bias=False)
+    return [conv] if is_first else [conv, nn.BatchNorm2d(n_out)]
 
 
 def build(
