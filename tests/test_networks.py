@@ -178,3 +178,11 @@ def test_dropout_never_drops_everything():
 
 def test_dropout_keeps_the_type():
     assert Dropout(0.5)(torch.ones(16, dtype=torch.bfloat16)).dtype == torch.bfloat16
+
+
+def test_headroom_lets_g_reach_beyond_the_data():
+    torch.manual_seed(0)
+    g, _ = build(DCGAN(width=0.25, headroom=0.1), (3, 16, 16))
+    g[-2].weight.data.mul_(1_000)  # the last convolution: saturate the tanh
+    largest = g(torch.randn(8, 100)).abs().max().item()
+    assert largest == pytest.approx(1.1)

@@ -192,7 +192,7 @@ def for_folder(path: str) -> Config:
     """A person's own images: the robust choices of FACTS 12 instead of the paper's."""
     return Config(
         data=ImageFolder(path=path),
-        network=DCGAN(),
+        network=DCGAN(dropout=0.0, headroom=0.02, d_norm="spectral"),
         steps=10_000,
         optim=Optim(lr=2e-4, betas=(0.5, 0.9)),
         record=Record(every=50),

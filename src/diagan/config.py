@@ -222,54 +222,79 @@ class Config:
 
 def check(config: Config) -> Config:
     """Refuse values out of range, naming the flag and what was expected."""
-    c = config
+    _check_training(config)
+    _check_diagnosis(config)
+    _check_data_and_network(config)
+    _check_record_fits(config)
+    return config
 
-    def expect(ok: bool, what: str) -> None:
-        if not ok:
-            raise UserError(what)
 
-    expect(c.steps >= 1, f"--steps {c.steps}: expected at least 1")
-    expect(0 < c.phase1_share <= 1, f"--phase1-share {c.phase1_share}: expected over 0, at most 1")
-    expect(c.phase1_steps >= 1, f"--steps {c.steps}: too few for a phase 1; expected more")
-    expect(c.batch_size >= 2, f"--batch-size {c.batch_size}: expected at least 2")
-    expect(c.n_dis >= 1, f"--n-dis {c.n_dis}: expected at least 1")
-    expect(0 < c.optim.lr < inf, f"--optim.lr {c.optim.lr}: expected a positive number")
-    expect(all(0 <= b < 1 for b in c.optim.betas), "--optim.betas: expected two numbers in [0, 1)")
-    expect(c.record.every >= 1, f"--record.every {c.record.every}: expected at least 1")
-    expect(c.record.window >= 2, f"--record.window {c.record.window}: expected at least 2")
-    start = c.record.start
-    expect(start is None or start >= 1, f"--record.start {start}: expected at least 1")
-    expect(c.score.k is None or 0 <= c.score.k < inf, f"--k {c.score.k}: expected 0 or more")
-    expect(c.score.floor > 0, f"--floor {c.score.floor}: expected a positive number")
-    expect(c.score.ratio >= 1, f"--ratio {c.score.ratio}: expected at least 1")
-    expect(c.score.exponent > 0, f"--exponent {c.score.exponent}: expected a positive number")
-    expect(0 < c.rejection.percentile < 100, "--rejection.percentile: expected between 0 and 100")
-    expect(c.rejection.burn_in >= 1, "--rejection.burn-in: expected at least 1")
-    expect(c.rejection.batch_size >= 1, "--rejection.batch-size: expected at least 1")
-    expect(c.rejection.epsilon > 0, "--rejection.epsilon: expected a positive number")
-    width, dropout = c.network.width, getattr(c.network, "dropout", 0.0)
-    least = 1 if isinstance(c.network, MLP) else 1 / 16  # one channel
-    expect(least <= width < inf, f"--network.width {width}: expected at least {least}")
-    expect(c.network.latent >= 1, f"--network.latent {c.network.latent}: expected at least 1")
-    expect(0 <= dropout < 1, f"--network.dropout {dropout}: expected at least 0, under 1")
+def _expect(ok: bool, what: str) -> None:
+    if not ok:
+        raise UserError(what)
+
+
+def _check_training(c: Config) -> None:
+    _expect(c.steps >= 1, f"--steps {c.steps}: expected at least 1")
+    _expect(0 < c.phase1_share <= 1, f"--phase1-share {c.phase1_share}: expected over 0, at most 1")
+    _expect(c.phase1_steps >= 1, f"--steps {c.steps}: too few for a phase 1; expected more")
+    _expect(c.batch_size >= 2, f"--batch-size {c.batch_size}: expected at least 2")
+    _expect(c.n_dis >= 1, f"--n-dis {c.n_dis}: expected at least 1")
+    _expect(0 < c.optim.lr < inf, f"--optim.lr {c.optim.lr}: expected a positive number")
+    _expect(all(0 <= b < 1 for b in c.optim.betas), "--optim.betas: expected two numbers in [0, 1)")
     for name in ("log_every", "grid_every", "checkpoint_every", "n_evaluate"):
         flag = "--" + name.replace("_", "-")
-        expect(getattr(c, name) >= 1, f"{flag} {getattr(c, name)}: expected at least 1")
-    n = getattr(c.data, "n", None)
-    expect(n is None or n >= 2, f"--data.n {n}: expected at least 2")
-    majority = getattr(c.data, "majority", 0.5)
-    expect(0 < majority < 1, f"--data.majority {majority}: expected between 0 and 1")
+        _expect(getattr(c, name) >= 1, f"{flag} {getattr(c, name)}: expected at least 1")
+
+
+def _check_diagnosis(c: Config) -> None:
+    start = c.record.start
+    _expect(c.record.every >= 1, f"--record.every {c.record.every}: expected at least 1")
+    _expect(c.record.window >= 2, f"--record.window {c.record.window}: expected at least 2")
+    _expect(start is None or start >= 1, f"--record.start {start}: expected at least 1")
+    _expect(c.score.k is None or 0 <= c.score.k < inf, f"--k {c.score.k}: expected 0 or more")
+    _expect(c.score.floor > 0, f"--floor {c.score.floor}: expected a positive number")
+    _expect(c.score.ratio >= 1, f"--ratio {c.score.ratio}: expected at least 1")
+    _expect(c.score.exponent > 0, f"--exponent {c.score.exponent}: expected a positive number")
+    _expect(0 < c.rejection.percentile < 100, "--rejection.percentile: expected between 0 and 100")
+    _expect(c.rejection.burn_in >= 1, "--rejection.burn-in: expected at least 1")
+    _expect(c.rejection.batch_size >= 1, "--rejection.batch-size: expected at least 1")
+    _expect(c.rejection.epsilon > 0, "--rejection.epsilon: expected a positive number")
+
+
+def _check_data_and_network(c: Config) -> None:
+    n, majority = getattr(c.data, "n", None), getattr(c.data, "majority", 0.5)
     size = getattr(c.data, "size", 32)
-    expect(size in (16, 32, 64, 128), f"--data.size {size}: expected 16, 32, 64 or 128")
+    _expect(n is None or n >= 2, f"--data.n {n}: expected at least 2")
+    _expect(0 < majority < 1, f"--data.majority {majority}: expected between 0 and 1")
+    _expect(size in (16, 32, 64, 128), f"--data.size {size}: expected 16, 32, 64 or 128")
+    width, dropout = c.network.width, getattr(c.network, "dropout", 0.0)
+    headroom = getattr(c.network, "headroom", 0.0)
+    least = 1 if isinstance(c.network, MLP) else 1 / 16  # one channel
+    _expect(least <= width < inf, f"--network.width {width}: expected at least {least}")
+    _expect(c.network.latent >= 1, f"--network.latent {c.network.latent}: expected at least 1")
+    _expect(0 <= dropout < 1, f"--network.dropout {dropout}: expected at least 0, under 1")
+    _expect(0 <= headroom < 1, f"--network.headroom {headroom}: expected at least 0, under 1")
+
+
+def _check_record_fits(c: Config) -> None:
+    """Enough records, or enough sightings of each sample, for a variance."""
+    first, end = c.record_start, c.phase1_steps
     if c.record.mode in ("eval", "train"):
-        first, end = c.record_start, c.phase1_steps
         n_records = max(0, (end - first) // c.record.every + c.record.include_end)
-        expect(
+        _expect(
             n_records >= 2,
             f"--record.every {c.record.every} leaves {n_records} records in a phase 1 of {end} "
             "steps; at least 2 are needed: record more often or train longer",
         )
-    return config
+    n = getattr(c.data, "n", None)
+    if c.record.mode == "free" and n is not None:
+        seen = (end - first + 1) * c.n_dis * c.batch_size / n
+        _expect(
+            seen >= 4,
+            f"--record.mode free sees each sample {seen:.1f} times from step {first} on; at least "
+            "4 are needed: give an earlier --record.start or more --steps",
+        )
 
 
 # --- JSON ----------------------------------------------------------------------------------------
