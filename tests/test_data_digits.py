@@ -204,11 +204,11 @@ def test_demo_digits_need_no_other_file():
 
 
 def test_demo_digits_are_mnists_first(data_root):
-    demo = load_dataset(DemoDigits(n=4_900, size=32), seed=0)
+    demo = load_dataset(DemoDigits(n=12_900, size=32), seed=0)
     real, labels = load_split("mnist", "train", "binary", 32, data_root)
-    assert np.array_equal(demo.values.max(axis=1), real[:4_900])
-    assert np.array_equal(demo.heldout.max(axis=1), real[4_900:5_000])
-    assert np.array_equal(demo.labels, labels[:4_900])
+    assert np.array_equal(demo.values.max(axis=1), real[:12_900])
+    assert np.array_equal(demo.heldout.max(axis=1), real[12_900:13_000])
+    assert np.array_equal(demo.labels, labels[:12_900])
 
 
 def test_heldout_digits_have_a_permutation_of_their_own():
@@ -218,5 +218,5 @@ def test_heldout_digits_have_a_permutation_of_their_own():
 
 
 def test_demo_digits_keep_some_held_out():
-    with pytest.raises(UserError, match="4,900"):
-        load_dataset(DemoDigits(n=4_901), seed=0)
+    with pytest.raises(UserError, match="12,900"):
+        load_dataset(DemoDigits(n=12_901), seed=0)

@@ -12,8 +12,8 @@ from diagan.errors import UserError
 from diagan.random import numpy_generator
 
 COLOURS = ("red", "green")  # group 0 and 1 are the channels 0 and 1
-N_DEMO = 5_000
-N_DEMO_MAX = 4_900  # at least 100 stay held out
+N_DEMO = 13_000
+N_DEMO_MAX = 12_900  # at least 100 stay held out
 N_DEMO_HELDOUT = 1_000
 
 

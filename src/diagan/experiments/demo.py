@@ -12,17 +12,17 @@ from diagan.experiments.common import Experiment
 EXPERIMENTS = (
     Experiment(
         "demo",
-        "red digits of 16x16 and 5 % green ones, from the package",
+        "red digits of 16x16 and 4 % green ones, from the package",
         "",
         Config(
-            data=DemoDigits(n=4_800, majority=0.95),
-            network=DCGAN(width=0.4, latent=32, dropout=0.15, headroom=0.02, d_norm="spectral"),
-            steps=6_000,
+            data=DemoDigits(n=12_000, majority=0.96),
+            network=DCGAN(width=0.4, latent=32, dropout=0.0, headroom=0.02, d_norm="spectral"),
+            steps=4_000,
             phase1_share=0.35,
             batch_size=64,
             optim=Optim(lr=7e-4, betas=(0.5, 0.9), decay="linear"),
             record=Record(every=10, window=50),
-            score=Score(centre="median", clip="floor", ratio=7.0),
+            score=Score(centre="median", clip="floor", ratio=16.0),
             n_evaluate=5_000,
             checkpoint_every=500,
             grid_every=500,
