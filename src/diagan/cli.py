@@ -36,7 +36,8 @@ class Demo:
 
     out: str = "runs/demo"
     """The folder of the run."""
-    seed: int = 0
+    seed: int = 1
+    """With some seeds the rare digits are found but do not come back: results/demo.md."""
     scale: Literal["cpu", "smoke"] = "cpu"
     """smoke: a few seconds, to see whether it works."""
 
