@@ -93,7 +93,7 @@ WORDS = {
     "run gaussian_3 --device cuda": "--device cuda: there is no CUDA device here",
     "run gaussian_3 --data.sigma -3": "--data.sigma -3.0: expected a positive number",
     "run gaussians25 --data.n 26": "--data.n 26: expected a multiple of 25",
-    "run demo --data.n 5000 --device cpu": "--data.n 5000: expected at most 4,900",
+    "run demo --data.n 13000 --device cpu": "--data.n 13000: expected at most 12,900",
     "run demo --data.size 20": "--data.size 20: expected 16, 32, 64 or 128",
     "run gaussian_3 --budget 30m": "--budget goes with --data",
     "run --data . --budget soon": "--budget soon: expected a time such as 90s, 30m or 2h",
