@@ -5,10 +5,16 @@ python -m benchmarks [NAME ...]        # all but `quality`, which takes an hour 
 
 import sys
 
-from benchmarks import overhead, quality, step, stream
+from benchmarks import metrics, overhead, quality, step, stream
 
-BENCHMARKS = {"step": step, "overhead": overhead, "stream": stream, "quality": quality}
-DEFAULT = ("step", "overhead", "stream")
+BENCHMARKS = {
+    "step": step,
+    "overhead": overhead,
+    "stream": stream,
+    "metrics": metrics,
+    "quality": quality,
+}
+DEFAULT = ("step", "overhead", "stream", "metrics")
 
 
 def main() -> None:

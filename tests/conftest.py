@@ -18,6 +18,15 @@ def data_root() -> str:
     return root
 
 
+@pytest.fixture(scope="session")
+def golden(data_root: str) -> Path:
+    """Golden values, which lie beside the real data."""
+    folder = Path(data_root).resolve().parent / "golden"
+    if not folder.is_dir():
+        pytest.skip("there is no folder `golden` beside DIAGAN_DATA")
+    return folder
+
+
 @pytest.fixture(scope="session", autouse=True)
 def session_cache(tmp_path_factory: pytest.TempPathFactory):
     folder: Path = tmp_path_factory.mktemp("cache")

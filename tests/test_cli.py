@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tiny import DIGITS
 
-from diagan import cli
+from diagan import cli, verbs
 from diagan import config as configs
 from diagan.config import Config, ImageFolder, Optim, Record, Score
 from diagan.experiments import EXPERIMENTS, at_scale, find
@@ -147,7 +147,7 @@ def test_the_folder_we_stand_in_has_a_name(
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200)])
 def test_budget(text: str, seconds: float):
-    assert cli.parse_budget(text) == seconds
+    assert verbs.parse_budget(text) == seconds
 
 
 def test_the_demo_is_an_experiment(asked: list):

@@ -1,49 +1,17 @@
+import shutil
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tiny import DIGITS, data_of
+from PIL import Image
+from tiny import DIGITS, POINTS, Overheard, data_of
 
+from diagan import pipeline
 from diagan.data import load_dataset
-from diagan.evaluate import count_groups, wilson
+from diagan.errors import UserError
+from diagan.evaluate import Arm, Look, evaluate_folders, evaluate_run, subsets_by
 from diagan.groups import GroupProbe
 from diagan.rundir import RunDir, read_lines
 from diagan.sample import load_generator
-
-
-@pytest.mark.parametrize(
-    ("share", "n", "low", "high"),
-    [
-        # worked with (p + z^2/2n +- z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n), z = 1.96
-        (0.5, 100, 0.403830, 0.596170),
-        (0.1, 50, 0.043475, 0.213605),
-        (0.0, 100, 0.0, 0.036995),
-        (1.0, 100, 0.963005, 1.0),
-    ],
-)
-def test_wilson_by_hand(share, n, low, high):
-    assert wilson(share, n) == pytest.approx((low, high), abs=1e-6)
-
-
-@settings(max_examples=50)
-@given(st.integers(1, 10_000), st.floats(0, 1))
-def test_an_interval_holds_its_share(n, part):
-    share = round(part * n) / n
-    low, high = wilson(share, n)
-    assert 0 <= low <= share + 1e-12 and share - 1e-12 <= high <= 1
-    assert wilson(share, 4 * n)[1] - wilson(share, 4 * n)[0] < high - low
-
-
-def test_shares_of_groups(tmp_path):
-    run, data = RunDir(tmp_path), data_of(DIGITS)
-    count_groups(run, np.array([0, 0, 1, 0]), data, {"arm": "plain", "drs": False})
-    red, green = read_lines(run.metrics)
-    assert (red["group"], red["value"], green["group"], green["value"]) == (
-        *("red", 0.75),
-        *("green", 0.25),
-    )
-    assert (green["low"], green["high"]) == pytest.approx(wilson(0.25, 4))
-    assert green["arm"] == "plain" and green["metric"] == "group_share"
 
 
 def test_metrics_of_a_whole_run(finished_run):
@@ -77,3 +45,118 @@ def test_a_share_is_that_of_the_samples_that_the_seed_draws(finished_run):
 def test_pictures_of_every_arm(finished_run):
     found = {path.name for path in (finished_run / "generated").glob("*.png")}
     assert found == {"plain.png", "weighted.png", "weighted_drs.png"}
+
+
+def test_evaluate_a_run(finished_run, tmp_path):
+    run = shutil.copytree(finished_run, tmp_path / "run")
+    names = ["fid40_train", "pr30_k3", "partial_recall30_k3", "shares40"]
+    lines = evaluate_run(
+        run, names, arms=["plain", "plain+drs", "weighted"], look=Look("discriminator")
+    )
+    assert {(x["arm"], x["drs"], x["rejects_by"]) for x in lines} == {
+        ("plain", False, None), ("plain", True, "D"), ("weighted", False, None)}  # fmt: skip
+    measured = [x for x in lines if x["metric"] != "acceptance_rate"]
+    needed = {
+        "n_real",
+        "n_fake",
+        "seed",
+        "extractor",
+        "extractor_version",
+        "drs",
+        "checkpoint",
+        "data",
+    }
+    assert all(needed <= set(x) and not x["comparable_with_published"] for x in measured)
+    stored = read_lines(RunDir(run).metrics)
+    assert [x for x in stored if x.get("extractor") != "pixels"][-len(lines) :] == lines
+
+    evaluate_run(run, names, arms=["plain"], look=Look("discriminator"))
+    assert len(read_lines(RunDir(run).metrics)) == len(stored)  # the same anew, nothing twice
+
+
+def test_points_need_no_extractor(tmp_path):
+    run = pipeline.run(POINTS, tmp_path / "run").path
+    lines = evaluate_run(run, ["fid100_train", "pr100_k3"])
+    assert {x.get("extractor", "") for x in lines} == {"", "coordinates"}  # "": acceptance rate
+
+
+@pytest.mark.parametrize(
+    ("arm", "known"),
+    [("phase2", "weighted, plain, phase1"), ("plain+gold", r"plain\+drs"), ("", "weighted")],
+)
+def test_an_unknown_arm(arm, known):
+    with pytest.raises(UserError, match=known):
+        Arm.of(arm)
+
+
+def write_pngs(folder, images):
+    folder.mkdir(parents=True)
+    for i, image in enumerate(images):
+        Image.fromarray(image.transpose(1, 2, 0).squeeze()).save(folder / f"{i:03}.png")
+
+
+def test_folders_of_any_origin(tmp_path):
+    rng = np.random.default_rng(0)
+    colour = rng.integers(0, 256, (40, 3, 12, 12), dtype=np.uint8)
+    write_pngs(tmp_path / "real" / "a", colour[:20])
+    write_pngs(tmp_path / "real" / "b", colour[20:])
+    write_pngs(tmp_path / "fake", colour[:, :1])  # grey
+    look = Look("pixels")
+    shown = Overheard()
+    lines = evaluate_folders(tmp_path / "real", tmp_path / "fake", look=look, shown=shown)
+    (warning,) = [text for text in shown.said if text.startswith("warning")]
+    assert "the covariance is singular" in warning
+    assert {x["protocol"] for x in lines} >= {"fid40_train", "partial_recall40_k3", "shares40"}
+    assert {x.get("group") for x in lines} == {None, "a", "b"}
+    assert all(np.isfinite(x["value"]) for x in lines)
+    with pytest.raises(UserError, match="fid50_train needs 50 generated images and there are 40"):
+        evaluate_folders(tmp_path / "real", tmp_path / "fake", ["fid50_train"], look=look)
+
+
+def test_a_set_against_itself(tmp_path):
+    images = np.random.default_rng(1).integers(0, 256, (60, 1, 4, 4), dtype=np.uint8)
+    write_pngs(tmp_path / "a", images)
+    names = ["fid60_train", "pr60_k3"]
+    fid, precision, recall = evaluate_folders(
+        tmp_path / "a", tmp_path / "a", names, look=Look("pixels")
+    )
+    assert fid["value"] == pytest.approx(0, abs=1e-6)
+    assert (precision["value"], recall["value"]) == (1, 1)
+
+
+def test_without_weights_it_says_how_to_get_them(tmp_path):
+    write_pngs(tmp_path / "a", np.zeros((12, 1, 8, 8), dtype=np.uint8))
+    with pytest.raises(UserError, match="diagan weights fetch inception"):
+        evaluate_folders(tmp_path / "a", tmp_path / "a")
+
+
+def test_subsets(tmp_path):
+    data = data_of(DIGITS)
+    red, green = subsets_by("group", data, None)
+    assert len(red.indices) + len(green.indices) == data.n and green.name == "green"
+    scores = np.arange(data.n)[::-1].astype(float)
+    quarters = subsets_by("score", data, scores)
+    assert [len(q.indices) for q in quarters] == [len(p) for p in np.array_split(scores, 4)]
+    assert quarters[-1].indices[0] == 0  # the highest score
+    (tmp_path / "odd.txt").write_text("3\n5\n5\n")
+    np.save(tmp_path / "odd.npy", [3, 5])
+    for name in ("odd.txt", "odd.npy"):
+        (mine,) = subsets_by(str(tmp_path / name), data, None)
+        assert mine.name == "odd" and mine.indices.tolist() == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "no list of indices"),
+        ("a b", "expected group, score, or a file"),
+        ("-1", "outside 0 to"),
+        ("999999", "another dataset"),
+    ],
+)
+def test_a_bad_list_of_indices(tmp_path, text, sentence):
+    (tmp_path / "list.txt").write_text(text)
+    with pytest.raises(UserError, match=sentence):
+        subsets_by(str(tmp_path / "list.txt"), data_of(DIGITS), None)
+    with pytest.raises(UserError, match="diagnose the run first"):
+        subsets_by("score", data_of(DIGITS), None)

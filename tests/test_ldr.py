@@ -255,7 +255,7 @@ def test_warnings():
     assert "nearly uniform" in saturated
     # 60 of 100 at the minimum, the rest 10 times as heavy
     low = words(np.where(np.arange(100) < 60, 1.0, 10.0))
-    assert "60% of the samples have the minimum weight" in low
+    assert "60% of the samples share the lowest weight; only the other 40%" in low
     assert "nearly uniform" not in low
 
 

@@ -37,6 +37,17 @@ def test_mlp_layers():
     assert sum(isinstance(m, nn.ReLU) for m in g.modules()) == 3
 
 
+def test_mlp_for_images():
+    g, d = build(MLP(width=8, latent=4), (3, 16, 16))
+    fake = g(torch.randn(5, 4))
+    assert fake.shape == (5, 3, 16, 16) and fake.abs().max() <= 1
+    scores = d(fake)
+    assert scores.logits.shape == (5,) and scores.features.shape == (5, 8)
+    assert not any(isinstance(m, nn.BatchNorm1d) for m in d.modules())  # one image, one logit
+    (two,) = d(fake[2:3]).logits
+    assert torch.allclose(two, scores.logits[2], atol=1e-6)
+
+
 def test_mlp_initialisation_of_the_published_code():
     torch.manual_seed(0)
     g, d = build(MLP(init_std=0.02), (2,))

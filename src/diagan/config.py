@@ -84,7 +84,7 @@ DataConfig = SingleGaussian | Gaussians25 | ColoredMnist | MnistFmnist | DemoDig
 
 @dataclass(frozen=True)
 class MLP:
-    """The paper's 2-D network (Table A1)."""
+    """The paper's 2-D network (Table A1), or one of its kind for small images."""
 
     kind: ClassVar[str] = "mlp"
     width: int = 512
@@ -117,6 +117,16 @@ class Optim:
     lr: float = 1e-4
     betas: tuple[float, float] = (0.5, 0.9)
     decay: Literal["linear", "none"] = "linear"  # linear: to zero at the last step
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """On D's gradient at the reals (R1); keeps D, and so the LDR, smooth."""
+
+    r1: float = 0.0
+    """gamma; 0: none, as in the paper but for StyleGAN2."""
+    every: int = 1
+    """Every so many updates of D, and so many times as strong."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +193,7 @@ class Config:
     """D updates per generator step."""
     loss: Literal["non_saturating", "hinge"] = "non_saturating"
     optim: Optim = field(default_factory=Optim)
+    penalty: Penalty = field(default_factory=Penalty)
     record: Record = field(default_factory=Record)
     score: Annotated[Score, arg(name="")] = field(default_factory=Score)  # flags: --k, --clip, ...
     critic: Critic = field(default_factory=Critic)
@@ -242,6 +253,8 @@ def _check_training(c: Config) -> None:
     _expect(c.n_dis >= 1, f"--n-dis {c.n_dis}: expected at least 1")
     _expect(0 < c.optim.lr < inf, f"--optim.lr {c.optim.lr}: expected a positive number")
     _expect(all(0 <= b < 1 for b in c.optim.betas), "--optim.betas: expected two numbers in [0, 1)")
+    _expect(0 <= c.penalty.r1 < inf, f"--penalty.r1 {c.penalty.r1}: expected 0 or more")
+    _expect(c.penalty.every >= 1, f"--penalty.every {c.penalty.every}: expected at least 1")
     for name in ("log_every", "grid_every", "checkpoint_every", "n_evaluate"):
         flag = "--" + name.replace("_", "-")
         _expect(getattr(c, name) >= 1, f"{flag} {getattr(c, name)}: expected at least 1")

@@ -1,59 +1,288 @@
-"""What a generator makes, in numbers: how often each group occurs among its samples."""
+"""A generator, or images of any origin -> features once -> all metrics -> lines of numbers."""
 
-from dataclasses import dataclass
-from math import sqrt
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
-from diagan.data import Dataset
-from diagan.groups import GroupProbe
-from diagan.rundir import RunDir, append_line, cut_lines, replacing
-from diagan.sample import TrainedGenerator, as_stored, image_grid
+from diagan import checkpoint, config, protocols
+from diagan.config import ImageFolder
+from diagan.data import Dataset, load_dataset
+from diagan.data.dataset import fingerprint
+from diagan.data.folder import side_of_first
+from diagan.errors import UserError
+from diagan.features import Extractor, best_for, by_name
+from diagan.features.inception import Resize
+from diagan.measures import N_PICTURES, Fakes, Reals, Subset, measure, watch
+from diagan.progress import Display, Silent, duration
+from diagan.protocols import Protocol
+from diagan.rundir import RunDir, append_line, cut_lines, open_run, replacing
+from diagan.sample import ARMS, image_grid, load_at
 
-GRID = 64
+BATCH = 1_000  # generated samples at a time
+N_DEFAULT = 10_000
+N_QUARTERS = 4
+Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A generator of a run, drawn from with or without rejection."""
+    """A generator of a run, drawn from with or without rejection: `weighted`, `plain+drs`."""
 
     name: str
-    drs: bool
+    drs: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> "Arm":
+        name, plus, drs = text.partition("+")
+        if name not in ARMS or (plus and drs != "drs"):
+            known = ", ".join([*ARMS, *(f"{arm}+drs" for arm in ARMS)])
+            raise UserError(f"there is no arm {text!r}; expected one of {known}")
+        return cls(name, bool(plus))
 
     @property
     def file(self) -> str:
         return f"{self.name}_drs" if self.drs else self.name
 
 
-def evaluate(run: RunDir, generator: TrainedGenerator, drs: bool, probe: GroupProbe,
-             dataset: Dataset, n: int, seed: int) -> None:  # fmt: skip
-    """Draw n samples of an arm once, keep a grid of them, count the groups among them."""
-    arm = Arm(generator.arm, drs)
-    about = {"arm": arm.name, "drs": drs, "n_fake": n, "seed": seed,
-             "checkpoint": f"{arm.name}-{generator.step:06d}"}  # fmt: skip
-    cut_lines(run.metrics, lambda line: (line["arm"], line["drs"]) != (arm.name, drs))
-    if drs:
-        sampler = generator.rejection_sampler(seed)
-        fake = as_stored(sampler.sample(n))
-        rate = {"metric": "acceptance_rate", "value": sampler.acceptance_rate}
-        append_line(run.metrics, rate | about | {"rejects_by": generator.rejects_by})
-    else:
-        fake = generator.sample(n, seed=seed, drs=False)
-    keep_pictures(run, arm.file, fake)
-    count_groups(run, probe.predict(fake), dataset, about | {
-        "probe": f"pixels, {probe.k} nearest" if dataset.is_image else f"{probe.k} nearest",
-        "probe_accuracy": probe.accuracy, "probe_balanced_accuracy": probe.balanced_accuracy,
-    })  # fmt: skip
+@dataclass(frozen=True)
+class Look:
+    """How an evaluation looks at images."""
+
+    extractor: str | None = None  # None: the best at hand
+    weights: Path | None = None
+    resize: Resize = "tf1"
 
 
-def count_groups(
-    run: RunDir, groups: np.ndarray, dataset: Dataset, about: dict[str, object]
-) -> None:
-    for number, name in enumerate(dataset.group_names):
-        share = float(np.mean(groups == number))
-        low, high = wilson(share, len(groups))
-        line = {"metric": "group_share", "group": name, "value": share, "low": low, "high": high}
-        append_line(run.metrics, line | about)
+def evaluate_run(
+    path: str | Path,
+    names: Sequence[str] = (),
+    *,
+    n: int = N_DEFAULT,
+    arms: Sequence[str] = (),
+    look: Look | None = None,
+    by: str = "group",
+    seed: int | None = None,
+    shown: Display | None = None,
+) -> list[Line]:
+    """Measure every arm of a run; the lines are also in its metrics.jsonl."""
+    run = open_run(path)
+    settings = config.loads(run.config.read_text(), str(run.config))
+    data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
+    several = len(data.group_names) > 1 or by != "group"
+    wanted = protocols.parse_all(names or protocols.defaults(n, with_groups=several))
+    chosen = [Arm.of(arm) for arm in arms] or arms_of(run)
+    scores = read_scores(run)
+    real = Reals(
+        data, extractor_for(data, look or Look(), run), settings.seed if seed is None else seed,
+        subsets_by(by, data, scores), scores,
+    )  # fmt: skip
+    found = [evaluate_arm(run, arm, real, wanted, shown or Silent()) for arm in chosen]
+    return list(chain.from_iterable(found))
+
+
+def evaluate_arm(
+    run: RunDir, arm: Arm, real: Reals, wanted: Sequence[Protocol], shown: Display
+) -> list[Line]:
+    """Draw from an arm once, keep a grid of it, and measure; older lines of the same go."""
+    steps = checkpoint.steps(run.checkpoints, arm.name)
+    if not steps:
+        raise UserError(f"{run.path} has no checkpoint of {arm.name}; train it first")
+    generator = load_at(run, arm.name, steps[-1])
+    drawn = generator.draw(real.seed, drs=arm.drs)
+    n = max(protocol.n for protocol in wanted)
+    fake = look_at(drawn.batches(n, BATCH), real, wanted, n, arm.file, shown)
+    keep_pictures(run, arm.file, fake.samples[:N_PICTURES] if real.extractor else fake.features)
+    about = {
+        "arm": arm.name, "drs": arm.drs, "checkpoint": f"{arm.name}-{generator.step:06d}",
+        "rejects_by": generator.rejects_by if arm.drs else None,
+    }  # fmt: skip
+    found = lines(real, fake, wanted, about, shown)
+    if drawn.acceptance_rate is not None:
+        rate = {"metric": "acceptance_rate", "value": drawn.acceptance_rate, "n_fake": n}
+        found.insert(0, rate | {"seed": real.seed} | about)
+    new = {identity(line) for line in found}
+    cut_lines(run.metrics, lambda line: identity(line) not in new)
+    for line in found:
+        append_line(run.metrics, line)
+    return found
+
+
+def identity(line: Line) -> tuple[object, ...]:
+    """What a newer line takes the place of."""
+    keys = ("metric", "protocol", "group", "arm", "drs", "extractor", "real", "fake")
+    return tuple(line.get(key) for key in keys)
+
+
+def evaluate_folders(
+    real: str | Path,
+    fake: str | Path,
+    names: Sequence[str] = (),
+    *,
+    n: int | None = None,
+    look: Look | None = None,
+    size: int | None = None,
+    seed: int = 0,
+    shown: Display | None = None,
+) -> list[Line]:
+    """Measure a folder of images against another; the groups are the sub-folders of `real`."""
+    side = size or side_of_first(Path(real))
+    shown = shown or Silent()
+    data, images = alike(*(whole_folder(path, side, shown) for path in (real, fake)))
+    several = len(data.group_names) > 1
+    all_of_them = min(images.n, N_DEFAULT) if n is None else n
+    wanted = protocols.parse_all(names or protocols.defaults(all_of_them, with_groups=several))
+    return evaluate_images(data, images.values, wanted, look=look, seed=seed, shown=shown,
+                           about={"real": str(real), "fake": str(fake)})  # fmt: skip
+
+
+def evaluate_images(
+    data: Dataset, images: np.ndarray, wanted: Sequence[Protocol], *, look: Look | None = None,
+    seed: int = 0, shown: Display | None = None, about: Line | None = None,
+) -> list[Line]:  # fmt: skip
+    """Measure generated images uint8 [N, C, H, W] (or points [N, 2]) against a dataset."""
+    n = max(protocol.n for protocol in wanted)
+    if n > len(images):
+        first = next(p.name for p in wanted if p.n > len(images))
+        raise UserError(
+            f"{first} needs {n:,} generated images and there are {len(images):,}; give more, or "
+            f"another number in the metric's name"
+        )
+    extractor = extractor_for(data, look or Look(), None)
+    real = Reals(data, extractor, seed, subsets_by("group", data, None))
+    batches = (images[i : min(i + BATCH, n)] for i in range(0, n, BATCH))
+    shown = shown or Silent()
+    fake = look_at(batches, real, wanted, n, "generated images", shown)
+    return lines(real, fake, wanted, about or {}, shown)
+
+
+def look_at(
+    batches: Iterable[np.ndarray], real: Reals, wanted: Sequence[Protocol], n: int, what: str,
+    shown: Display,
+) -> Fakes:  # fmt: skip
+    """Run the fakes through the extractor once, telling now and then how far it is."""
+    return watch(batches, real.extractor, wanted, Countdown(n, what, shown))
+
+
+class Countdown:
+    """Says every so often how many samples were looked at and how long the rest will take."""
+
+    EVERY = 15.0  # seconds
+
+    def __init__(self, n: int, what: str, shown: Display) -> None:
+        self.n, self.what, self.shown, self.done = n, what, shown, 0
+        self.began = self.said = time.monotonic()
+
+    def __call__(self, more: int) -> None:
+        self.done += more
+        now = time.monotonic()
+        if now - self.said > self.EVERY and self.done < self.n:
+            self.said = now
+            left = duration((now - self.began) / self.done * (self.n - self.done))
+            self.shown.say(f"{self.what}: looked at {self.done:,} of {self.n:,}, {left} left")
+
+
+def lines(
+    real: Reals, fake: Fakes, wanted: Sequence[Protocol], about: Line, shown: Display
+) -> list[Line]:
+    """Every number with all that it depends on; a metric's warnings are said, each once."""
+    extractor = real.extractor
+    how = {
+        "seed": real.seed,
+        "data": real.data.fingerprint,
+        "extractor": extractor.name if extractor else "coordinates",
+        "extractor_version": extractor.version if extractor else "",
+        "comparable_with_published": bool(extractor and extractor.published),
+    }
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = [
+            {"protocol": p.name, **line, "n_fake": p.n, **how, **about}
+            for p in wanted
+            for line in measure(p, real=real, fake=fake)
+        ]
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        shown.say(f"warning: {text}")
+    return found
+
+
+def extractor_for(data: Dataset, look: Look, run: RunDir | None) -> Extractor | None:
+    if not data.is_image:
+        return None
+    if look.extractor is None:
+        return best_for(data, run, weights=look.weights, resize=look.resize)
+    return by_name(look.extractor, data.shape, weights=look.weights, resize=look.resize, run=run)
+
+
+def arms_of(run: RunDir) -> list[Arm]:
+    """Those that a run has at its end: plain, weighted, and the latter with rejection."""
+    there = [arm for arm in ("plain", "weighted") if checkpoint.steps(run.checkpoints, arm)]
+    arms = [Arm(name) for name in there or ["phase1"]]
+    return [*arms, Arm("weighted", drs=True)] if "weighted" in there else arms
+
+
+def read_scores(run: RunDir) -> np.ndarray | None:
+    if not run.samples.exists():
+        return None
+    scores: np.ndarray = pq.read_table(run.samples, columns=["score"])["score"].to_numpy()
+    return scores
+
+
+def subsets_by(by: str, data: Dataset, scores: np.ndarray | None) -> list[Subset]:
+    """The groups of the data, quarters of the score, or the indices in a file."""
+    if by == "group":
+        members = ((name, np.flatnonzero(data.groups == i))
+                   for i, name in enumerate(data.group_names))  # fmt: skip
+        return [Subset(name, indices) for name, indices in members if len(indices)]
+    if by == "score":
+        if scores is None:
+            raise UserError("--by score needs scores: diagnose the run first")
+        parts = np.array_split(np.argsort(scores, kind="stable"), N_QUARTERS)
+        names = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
+        return [Subset(f"score: {name}", np.sort(part)) for name, part in zip(names, parts)]
+    return [Subset(Path(by).stem, read_indices(by, data.n))]
+
+
+def read_indices(path: str, n: int) -> np.ndarray:
+    """Dataset indices from an .npy file, or from a text file with one a line."""
+    try:
+        if path.endswith(".npy"):
+            indices = np.load(path, allow_pickle=False)
+        else:
+            indices = np.array([int(word) for word in Path(path).read_text().split()], dtype=int)
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"--by {path}: expected group, score, or a file of indices ({error})"
+        ) from None
+    if indices.ndim != 1 or not len(indices) or indices.dtype.kind not in "iu":
+        raise UserError(f"{path} holds no list of indices; expected whole numbers, one a line")
+    if indices.min() < 0 or indices.max() >= n:
+        raise UserError(f"{path} has an index outside 0 to {n - 1}: it is of another dataset")
+    return np.unique(indices)
+
+
+def whole_folder(path: str | Path, side: int, shown: Display) -> Dataset:
+    """All images of a folder, none held out."""
+    data = load_dataset(ImageFolder(str(path), side), seed=0)
+    for note in data.notes:
+        shown.say(f"{path}: {note}")
+    values = np.concatenate([data.values, data.heldout])
+    groups = np.concatenate([data.groups, data.heldout_groups])
+    return Dataset(values, groups, data.group_names, values[:0], groups[:0],
+                   fingerprint(values, groups), data.rare)  # fmt: skip
+
+
+def alike(*folders: Dataset) -> list[Dataset]:
+    """Grey images become coloured ones where the other folder's are."""
+    channels = max(data.shape[0] for data in folders)
+    return [replace(data, values=np.repeat(data.values, channels // data.shape[0], axis=1))
+            for data in folders]  # fmt: skip
 
 
 def keep_pictures(run: RunDir, name: str, samples: np.ndarray) -> None:
@@ -64,11 +293,4 @@ def keep_pictures(run: RunDir, name: str, samples: np.ndarray) -> None:
             np.save(file, samples)
     else:
         with replacing(run.generated / f"{name}.png") as temporary:
-            image_grid(samples[:GRID], scale=2).save(temporary, format="PNG")
-
-
-def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a share out of n draws; sensible at 0 and 1 too."""
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return max(0.0, centre - half), min(1.0, centre + half)
+            image_grid(samples, scale=2).save(temporary, format="PNG")

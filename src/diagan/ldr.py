@@ -190,15 +190,17 @@ def weight_warnings(weights: ArrayLike) -> list[str]:
         )
     if p.max() - p.min() <= 1e-9 * p.max():
         return warnings
-    for name, at_limit in (
-        ("maximum", p >= p.max() * (1 - 1e-9)),
-        ("minimum", p <= p.min() * (1 + 1e-9)),
-    ):
-        if at_limit.mean() > 0.5:
-            warnings.append(
-                f"{at_limit.mean():.0%} of the samples have the {name} weight: the scores are "
-                "clipped there, and the weights do not tell these samples apart."
-            )
+    at_most, at_least = (p >= p.max() * (1 - 1e-9)).mean(), (p <= p.min() * (1 + 1e-9)).mean()
+    if at_most > 0.5:
+        warnings.append(
+            f"{at_most:.0%} of the samples have the maximum weight: the scores are clipped there, "
+            "and the weights do not tell these samples apart."
+        )
+    if at_least > 0.5:
+        warnings.append(
+            f"{at_least:.0%} of the samples share the lowest weight; only the other "
+            f"{1 - at_least:.0%} are drawn more often, up to {p.max() / p.min():.0f} times."
+        )
     return warnings
 
 

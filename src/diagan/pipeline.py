@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from diagan import checkpoint, config, diagnosis
+from diagan import config, diagnosis, protocols
 from diagan.config import Config, Score
 from diagan.data import Dataset, load_dataset
 from diagan.engine import launch, resolve
 from diagan.errors import Interrupted, UserError
 from diagan.estimate import Estimate, estimate
-from diagan.evaluate import evaluate
-from diagan.groups import GroupProbe
+from diagan.evaluate import arms_of, evaluate_arm
+from diagan.features import Pixels
 from diagan.losses import LOSSES
+from diagan.measures import Reals
 from diagan.progress import Display, display, duration
 from diagan.random import numpy_generator
 from diagan.rundir import (
@@ -33,7 +34,6 @@ from diagan.rundir import (
     versions,
     write_json,
 )
-from diagan.sample import load_at
 from diagan.stages import World, open_record, stages, train_stage
 
 N_THUMBNAILS = 1_000
@@ -210,16 +210,14 @@ def keep_thumbnails(run: RunDir, data: Dataset, score: np.ndarray, seed: int) ->
 
 
 def evaluate_all(world: World) -> None:
-    """Group shares of the data and of every arm, with rejection where it is valid."""
+    """Group shares of every arm, with rejection where it is valid; more by `diagan evaluate`."""
     c, data = world.config, world.dataset
-    probe = GroupProbe.fit(data.values, data.groups, len(data.group_names), seed=c.seed)
-    arms = [stage.name for stage in stages(c)]
-    for arm in arms[1:] or arms:
-        step = checkpoint.steps(world.run.checkpoints, arm)[-1]
-        generator = load_at(world.run, arm, step)
-        evaluate(world.run, generator, False, probe, data, c.n_evaluate, c.seed)
-        if arm == "weighted" and (generator.rejects_by == "critic" or LOSSES[c.loss].is_ldr):
-            evaluate(world.run, generator, True, probe, data, c.n_evaluate, c.seed)
+    pixels = Pixels(data.shape) if data.is_image else None
+    wanted = [protocols.parse(f"shares{c.n_evaluate}")]
+    real = Reals(data, pixels, c.seed)
+    for arm in arms_of(world.run):
+        if not arm.drs or c.critic.on or LOSSES[c.loss].is_ldr:
+            evaluate_arm(world.run, arm, real, wanted, world.display)
 
 
 @contextmanager

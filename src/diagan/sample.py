@@ -1,5 +1,6 @@
 """Draw from a finished run: its generator, and rejection with its unbiased discriminator."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,11 +55,34 @@ class TrainedGenerator:
             percentile=r.percentile, epsilon=r.epsilon, gamma=r.gamma, seed=seed,
         )  # fmt: skip
 
+    def draw(self, seed: int = 0, *, drs: bool = True) -> "Drawing":
+        """Samples to be taken a few at a time."""
+        if drs:
+            sampler = self.rejection_sampler(seed)
+            return Drawing(sampler.sample, sampler)
+        source = torch.Generator().manual_seed(seed)
+        return Drawing(lambda n: self.generate(n, source))
+
     def sample(self, n: int, *, seed: int = 0, drs: bool = True) -> np.ndarray:
         """n samples: uint8 images [n, C, H, W], or float32 points [n, 2]."""
-        if drs:
-            return as_stored(self.rejection_sampler(seed).sample(n))
-        return as_stored(self.generate(n, torch.Generator().manual_seed(seed)))
+        return as_stored(self.draw(seed, drs=drs).take(n))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a generator makes, as much as is asked for; what rejection kept beyond it waits."""
+
+    take: Callable[[int], Tensor]
+    sampler: RejectionSampler | None = None
+
+    @property
+    def acceptance_rate(self) -> float | None:
+        return self.sampler.acceptance_rate if self.sampler else None
+
+    def batches(self, n: int, size: int) -> Iterator[np.ndarray]:
+        """n samples as a dataset holds them, at most `size` at a time."""
+        for start in range(0, n, size):
+            yield as_stored(self.take(min(size, n - start)))
 
 
 def as_stored(samples: Tensor) -> np.ndarray:
@@ -110,13 +134,10 @@ def write_samples(
     if n < 1:
         raise UserError(f"--n {n}: expected at least 1")
     generator = load_generator(path, arm)
-    kept = ""
-    if drs:
-        sampler = generator.rejection_sampler(seed)
-        samples = as_stored(sampler.sample(n))
-        kept = f", {sampler.acceptance_rate:.1%} of the proposals kept by {generator.rejects_by}"
-    else:
-        samples = generator.sample(n, seed=seed, drs=False)
+    drawing = generator.draw(seed, drs=drs)
+    samples = as_stored(drawing.take(n))
+    rate = drawing.acceptance_rate
+    kept = "" if rate is None else f", {rate:.1%} of the proposals kept by {generator.rejects_by}"
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     if samples.ndim == 2:

@@ -12,9 +12,10 @@ from diagan import checkpoint, observers
 from diagan.config import Config
 from diagan.data import Dataset, as_input
 from diagan.errors import UserError
-from diagan.game import Observer, Parts, compose
+from diagan.game import Method, Observer, Parts, compose
 from diagan.losses import LOSSES
 from diagan.methods.critic import UnbiasedCritic
+from diagan.methods.penalties import R1
 from diagan.networks import build
 from diagan.progress import Display
 from diagan.random import derive_seed
@@ -101,12 +102,13 @@ def new_game(
     )
 
 
-def stage_methods(config: Config, stage: Stage) -> list[UnbiasedCritic]:
-    """The methods that play in a stage."""
+def stage_methods(config: Config, stage: Stage) -> list[Method]:
+    """The methods that play in a stage; `compose` drops what has weight zero."""
+    methods: list[Method] = [R1(config.penalty.r1, config.penalty.every)]
     if stage.weighted and config.critic.on:
         how = config.critic
-        return [UnbiasedCritic(own_fakes=how.fakes == "own", joint=how.forward == "joint")]
-    return []
+        methods += [UnbiasedCritic(own_fakes=how.fakes == "own", joint=how.forward == "joint")]
+    return methods
 
 
 def streams(

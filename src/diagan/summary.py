@@ -1,7 +1,11 @@
 """What a run found, in a few plain lines for the terminal."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from diagan.rundir import RunDir, read_json, read_lines
 
+MIN_GROUP = 10  # a group with fewer real samples gets no interval and no verdict
 ARMS = (
     ("phase1", False, "images of the GAN"),
     ("plain", False, "images of the plain GAN"),
@@ -45,3 +49,40 @@ def rare_lines(run: RunDir, found: dict) -> list[str]:  # type: ignore[type-arg]
             lines.append(f"  {100 * line['value']:5.2f} %  among {name} ({spread})")
     accuracy = next(iter(shares.values()))["probe_balanced_accuracy"] if shares else 0
     return [*lines, f"  (told by a nearest-neighbour probe, balanced accuracy {accuracy:.3f})", ""]
+
+
+def metrics_table(lines: Sequence[dict[str, Any]]) -> str:
+    """A row a number and group, a column an arm; intervals in brackets."""
+    columns = list(dict.fromkeys(map(_column, lines)))
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    for line in lines:
+        key = (line["metric"], line.get("protocol", ""), line.get("group", ""))
+        rows.setdefault(key, {})[_column(line)] = _number(line)
+    head = ["metric", "protocol", "group", *columns]
+    body = [[*key, *(cells.get(column, "") for column in columns)] for key, cells in rows.items()]
+    widths = [max(map(len, column)) for column in zip(head, *body)]
+    table = ["  ".join(f"{cell:{w}}" for cell, w in zip(row, widths)) for row in [head, *body]]
+    return "\n".join(["", *(row.rstrip() for row in table), "", *_notes(lines)])
+
+
+def _column(line: dict[str, Any]) -> str:
+    return line["arm"] + ("+drs" if line["drs"] else "") if "arm" in line else "value"
+
+
+def _number(line: dict[str, Any]) -> str:
+    text = f"{line['value']:.4g}"
+    return f"{text} ({line['low']:.4g} to {line['high']:.4g})" if "low" in line else text
+
+
+def _notes(lines: Sequence[dict[str, Any]]) -> list[str]:
+    """From what the numbers are, and whom they may be compared with."""
+    measured = [line for line in lines if "extractor" in line]
+    counts = sorted({(line["n_real"], line["n_fake"]) for line in measured if line["n_real"]})
+    notes = [f"{fake:,} generated against {real:,} real" for real, fake in counts]
+    for name in dict.fromkeys(line["extractor"] for line in measured):
+        theirs = any(x["comparable_with_published"] for x in measured if x["extractor"] == name)
+        notes.append(
+            f"features: {name}" + ("" if theirs else ", not comparable with published FID")
+        )
+    small = [x["group"] for x in measured if "group" in x and x["n_real"] < MIN_GROUP]
+    return notes + [f"{g}: under {MIN_GROUP} samples, no verdict" for g in dict.fromkeys(small)]

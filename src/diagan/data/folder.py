@@ -1,5 +1,6 @@
 """A person's own folder of images: whatever is in it is converted and said, never died of."""
 
+import contextlib
 import hashlib
 import os
 from collections import Counter
@@ -125,6 +126,14 @@ def decode(path: Path) -> Decoded:
         image = Image.alpha_composite(white, image.convert("RGBA"))
     image = image.convert("L" if mode in GREY else "RGB")
     return Decoded(image, mode, has_alpha, turned)
+
+
+def side_of_first(folder: Path) -> int:
+    """The shorter side of the first image that can be read."""
+    for path in _image_files(folder):
+        with contextlib.suppress(Exception):  # Pillow raises a dozen kinds for bad files
+            return min(decode(folder / path).image.size)
+    raise UserError(f"{folder} holds no readable images; expected a folder of images")
 
 
 def fit(image: Image.Image, size: int) -> Image.Image:

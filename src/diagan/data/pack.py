@@ -1,4 +1,4 @@
-"""The cache of decoded images: one uint8 array a source, decoded once, then memory-mapped.
+"""The cache of decoded images and of features: one array a source, made once, then memory-mapped.
 
 `<name>-<key>.npy` holds the rows, `<name>-<key>.json` what is known about them and their sha256.
 Both appear whole or not at all; whatever does not match its sha256 is packed again.
@@ -34,6 +34,7 @@ class Rows:
     shape: tuple[int, ...]
     rows: Iterator[np.ndarray]
     about: dict[str, Any] = field(default_factory=dict)
+    dtype: str = "|u1"  # as numpy writes it
 
 
 def cache_dir() -> Path:
@@ -70,37 +71,38 @@ def _load(path: Path) -> tuple[np.ndarray, dict[str, Any]] | None:
 
 
 def _pack(path: Path, source: Rows) -> None:
-    need = source.n_max * math.prod(source.shape)
+    need = source.n_max * math.prod(source.shape) * np.dtype(source.dtype).itemsize
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(path.parent).free
         if free < need + SPARE_BYTES:
             raise UserError(
-                f"packing {source.n_max:,} images needs {(need + SPARE_BYTES) / 1e6:,.0f} MB in "
-                f"{path.parent}, where {free / 1e6:,.0f} MB are free; make room, or set "
-                "DIAGAN_CACHE to a folder on another disk"
+                f"the cache needs {(need + SPARE_BYTES) / 1e6:,.0f} MB in {path.parent}, where "
+                f"{free / 1e6:,.0f} MB are free; make room, or set DIAGAN_CACHE to a folder on "
+                "another disk"
             )
         digest, n = hashlib.sha256(), 0
         with _atomic(path) as file:
-            _write_header(file, (source.n_max, *source.shape))
+            _write_header(file, source, source.n_max)
             for row in source.rows:
                 digest.update(flat_bytes(row))
                 file.write(flat_bytes(row))
                 n += 1
             file.seek(0)  # numpy pads the header, so that the first axis can change in place
-            _write_header(file, (n, *source.shape))
+            _write_header(file, source, n)
         with _atomic(path.with_suffix(".json")) as file:  # last: it vouches for the array
             meta = {"sha256": digest.hexdigest(), "about": source.about}
             file.write(json.dumps(meta).encode())
     except OSError as error:
         raise UserError(
-            f"the image cache in {path.parent} cannot be written ({error.strerror or error}); "
+            f"the cache in {path.parent} cannot be written ({error.strerror or error}); "
             "set DIAGAN_CACHE to a folder that can"
         ) from None
 
 
-def _write_header(file: BinaryIO, shape: tuple[int, ...]) -> None:
-    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+def _write_header(file: BinaryIO, source: Rows, n: int) -> None:
+    shape = (n, *source.shape)
+    header = {"descr": source.dtype, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
 
 

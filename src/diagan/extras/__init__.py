@@ -1,0 +1,1 @@
+"""Adapters to packages that are not dependencies."""

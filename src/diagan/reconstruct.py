@@ -1,0 +1,60 @@
+"""Reconstruction error of real images by an autoencoder trained on generated ones (Eq. E.9)."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import mse_loss
+
+from diagan.data import as_input
+from diagan.errors import UserError
+from diagan.fitting import Images, OnEpoch, check_images, fit, initialised
+from diagan.metrics.reconstruction import reconstruction_error
+from diagan.networks.autoencoder import Autoencoder
+from diagan.sampling import Indices
+
+BATCH = 256
+
+
+def train_autoencoder(
+    fake: Images,
+    *,
+    seed: int,
+    epochs: int = 50,
+    batch_size: int = 128,
+    on_epoch: OnEpoch | None = None,
+) -> Autoencoder:
+    """Learn to rebuild generated images; the published code's settings (FACTS 7.1)."""
+    check_images(fake)
+    net = initialised(lambda: Autoencoder(fake.shape[1:]), seed)
+    adam = torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-7, weight_decay=5e-4, fused=True)
+
+    def loss(indices: Indices) -> torch.Tensor:
+        x = as_input(torch.from_numpy(fake[indices]))
+        return mse_loss(net(x), x)
+
+    fit(net, adam, loss, len(fake), epochs=epochs, batch_size=batch_size, seed=seed,
+        on_epoch=on_epoch)  # fmt: skip
+    return net
+
+
+def rebuild(net: Autoencoder, images: Images) -> NDArray[np.float32]:
+    """What the autoencoder makes of uint8 images, in [-1, 1], of the same shape."""
+    check_images(images)
+    if images.shape[1:] != net.shape:
+        raise UserError(
+            f"images of {images.shape[1:]} for an autoencoder of {net.shape}: give real images of "
+            "the size and channels of the generated ones"
+        )
+    net.eval()
+    with torch.no_grad():
+        batches = (np.array(images[i : i + BATCH]) for i in range(0, len(images), BATCH))
+        return np.concatenate([net(as_input(torch.from_numpy(b))).numpy() for b in batches])
+
+
+def errors(net: Autoencoder, real: Images) -> NDArray[np.float64]:
+    """The reconstruction error of each real image, [N]; 0 is perfect, more is worse."""
+    check_images(real)
+    batches = (real[i : i + BATCH] for i in range(0, len(real), BATCH))
+    return np.concatenate(
+        [reconstruction_error(real=batch, rebuilt=rebuild(net, batch)) for batch in batches]
+    )

@@ -1,0 +1,393 @@
+"""The verbs: what each takes, and the one library function that it calls.
+
+Nothing here imports torch before it has to: --help answers at once.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal, TextIO
+
+from tyro.conf import Positional, arg
+
+from diagan import config as configs
+from diagan.config import DCGAN, Config, ImageFolder, Optim, Record, Score
+from diagan.errors import UserError
+from diagan.experiments import EXPERIMENTS, at_scale, find
+from diagan.rundir import open_run
+
+Scale = Literal["paper", "cpu", "smoke"]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Train and diagnose a small GAN on digits that ship with diagan, in minutes.
+
+    It ends with how well the rare digits were found, and brought back.
+    """
+
+    out: str = "runs/demo"
+    """The folder of the run."""
+    seed: int = 0
+    scale: Literal["cpu", "smoke"] = "cpu"
+    """smoke: a few seconds, to see whether it works."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Train, record, diagnose, train on with weights, reject and report.
+
+    diagan run EXPERIMENT: an experiment of the paper (`diagan list` shows them).
+
+    diagan run --data PATH: a folder of images of your own.
+
+    diagan run --config FILE: what a config.json says.
+
+    On a folder that holds the same run already it goes on where it stopped.
+    """
+
+    experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")] = ""
+    """The name of an experiment; the flags below override its settings."""
+    data: Annotated[str | None, arg(metavar="PATH")] = None
+    """A folder of images."""
+    config_file: Annotated[str | None, arg(name="config", metavar="FILE")] = None
+    """A config.json."""
+    out: Annotated[str | None, arg(metavar="DIR")] = None
+    """The folder of the run (default: runs/ and the experiment's name)."""
+    scale: Scale = "paper"
+    """cpu: minutes on two cores; smoke: seconds, to see whether it works."""
+    budget: Annotated[str | None, arg(metavar="TIME")] = None
+    """How long it may take, such as 30m or 2h: sets the steps (with --data)."""
+    config: Annotated[Config, arg(name="")] = EXPERIMENTS["colored_mnist_99"].config
+
+
+@dataclass(frozen=True)
+class DiagnoseRun:
+    """Score and weigh the samples of a run again, perhaps with other settings."""
+
+    run: Annotated[Positional[str], arg(metavar="RUN")]
+    """The folder of a run."""
+    score: Annotated[Score, arg(name="")] = field(default_factory=Score)
+
+
+@dataclass(frozen=True)
+class DiagnoseCheckpoint:
+    """Diagnose a finished model that has no record: one look at its discriminator.
+
+    The LDR now stands for LDRM; LDRV is predicted from D's last layer (Eq. 4, 5).
+    """
+
+    run: Annotated[Positional[str], arg(metavar="RUN")]
+    """The folder of a run."""
+    arm: Literal["auto", "weighted", "plain", "phase1"] = "auto"
+    """Which model; auto: the weighted one (Dia-GAN) where there is one."""
+    s_0: Annotated[float | None, arg(name="s0")] = None
+    """Prior variance of the weights of D's last layer; none: 1 / 3F for F features."""
+    out: Annotated[str | None, arg(metavar="DIR")] = None
+    """Write the table there instead of into the run."""
+    score: Annotated[Score, arg(name="")] = field(default_factory=Score)
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Measure what a run's generators make, or a folder of images against another.
+
+    diagan evaluate RUN: every arm of a run; the numbers are also in its metrics.jsonl.
+
+    diagan evaluate --real DIR --fake DIR: images of any origin.
+
+    A metric's name says what is measured: fid50k_train, kid10k_heldout, is50k, pr10k_k3, dc10k_k5,
+    partial_recall10k_k3, partial_fid50k_ends5k, group_fid10k, re50k_epochs50, shares10k.
+    """
+
+    run: Annotated[Positional[str], arg(metavar="RUN")] = ""
+    """The folder of a run."""
+    real: Annotated[str | None, arg(metavar="DIR")] = None
+    """Real images; sub-folders are groups."""
+    fake: Annotated[str | None, arg(metavar="DIR")] = None
+    """Generated images."""
+    metrics: Annotated[tuple[str, ...], arg(metavar="NAME ...")] = ()
+    """Which; by default FID, KID, precision, recall, density, coverage and the groups."""
+    n: int | None = None
+    """Generated images for the default metrics (10,000; of a folder, all it has up to that)."""
+    arms: Annotated[tuple[str, ...], arg(metavar="ARM ...")] = ()
+    """Of a run: plain, weighted, phase1, and any of them with +drs, such as plain+drs."""
+    features: str | None = None
+    """inception, classifier-colored_mnist, classifier-mnist_fmnist, pixels, discriminator; by
+    default inception where its weights are, else what is at hand."""
+    weights: Annotated[str | None, arg(metavar="FILE")] = None
+    """Weights for the features, instead of the imported ones."""
+    resize: Literal["tf1", "halfpixel"] = "tf1"
+    """How Inception's input is resized: as the original graph does, or as pytorch-fid."""
+    by: str = "group"
+    """Which subsets: group, score (quarters of it), or a file of dataset indices."""
+    size: int | None = None
+    """Side to which the images of folders are brought (default: the first real image's)."""
+    seed: int | None = None
+    """Of the drawn images (default: the run's)."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+
+@dataclass(frozen=True)
+class WeightsImport:
+    """Keep a downloaded weight file (Inception for FID, VGG16) for all later evaluations."""
+
+    file: Annotated[Positional[str], arg(metavar="FILE")]
+    """Such as pt_inception-2015-12-05-6726825d.pth or vgg16-397923af.pth."""
+
+
+@dataclass(frozen=True)
+class WeightsFetch:
+    """Download a weight file from its public place; the only command that downloads one."""
+
+    name: Annotated[Positional[Literal["inception", "vgg16"]], arg(metavar="NAME")]
+    """inception or vgg16."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Draw images from a finished run: PNGs and a grid of them."""
+
+    run: Annotated[Positional[str], arg(metavar="RUN")]
+    """The folder of a run."""
+    n: int = 64
+    """How many."""
+    out: Annotated[str, arg(metavar="DIR")] = "samples"
+    """Where to; made if it is not there."""
+    drs: bool = True
+    """Rejection sampling; --no-drs takes the images as the generator makes them."""
+    arm: Literal["auto", "weighted", "plain", "phase1"] = "auto"
+    """Which generator; auto: the weighted one (Dia-GAN) where there is one."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Report:
+    """Write a run's report.html again from its folder."""
+
+    run: Annotated[Positional[str], arg(metavar="RUN")]
+    """The folder of a run."""
+
+
+@dataclass(frozen=True)
+class List:
+    """List the experiments that can be run by name."""
+
+
+def demo(args: Demo) -> None:
+    from diagan import pipeline
+    from diagan.summary import run_summary
+
+    config = replace(at_scale(find("demo"), args.scale), seed=args.seed)
+    say(run_summary(pipeline.run(config, args.out)))
+
+
+def run(args: Run) -> None:
+    from diagan import pipeline
+    from diagan.summary import run_summary
+
+    out = args.out or f"runs/{args.experiment or Path(args.data or 'run').resolve().name}"
+    if args.budget and not args.data:
+        raise UserError("--budget goes with --data; give an experiment --steps instead")
+    seconds = parse_budget(args.budget) if args.budget else None
+    say(run_summary(pipeline.run(configs.check(args.config), out, seconds)))
+
+
+def diagnose_run(args: DiagnoseRun) -> None:
+    from diagan import pipeline
+
+    found = pipeline.diagnose_again(args.run, args.score)
+    pipeline.tell(pipeline.display(), found)
+    print(f"wrote {args.run}/samples.parquet, diagnosis.json and report.html")
+
+
+def diagnose_checkpoint(args: DiagnoseCheckpoint) -> None:
+    from diagan import checkpoint_diagnosis, pipeline
+
+    arm = None if args.arm == "auto" else args.arm
+    found = checkpoint_diagnosis.diagnose_checkpoint(
+        args.run, arm=arm, s_0=args.s_0, score=args.score, out=args.out
+    )
+    pipeline.tell(pipeline.display(), found)
+    print(f"wrote {args.out or args.run}/samples.parquet and diagnosis.json")
+
+
+def evaluate(args: Evaluate) -> None:
+    if bool(args.run) == bool(args.real or args.fake) or bool(args.real) != bool(args.fake):
+        raise UserError("give the folder of a RUN, or both --real DIR and --fake DIR")
+    if args.n is not None and (args.metrics or args.n < 1):
+        raise UserError("--n goes with the default metrics, at least 1; a metric's name has its n")
+    from diagan.evaluate import N_DEFAULT, Look, evaluate_folders, evaluate_run
+    from diagan.progress import Silent, display
+    from diagan.summary import metrics_table
+
+    look = Look(args.features, Path(args.weights) if args.weights else None, args.resize)
+    with Silent() if args.json else display() as shown:
+        if args.run:
+            lines = evaluate_run(args.run, args.metrics, n=args.n or N_DEFAULT, arms=args.arms,
+                                 look=look, by=args.by, seed=args.seed, shown=shown)  # fmt: skip
+        else:
+            lines = evaluate_folders(str(args.real), str(args.fake), args.metrics, n=args.n,
+                                     look=look, size=args.size, seed=args.seed or 0,
+                                     shown=shown)  # fmt: skip
+    print(json.dumps(lines, indent=2) if args.json else metrics_table(lines))
+
+
+def weights_import(args: WeightsImport) -> None:
+    from diagan.weights import import_weights
+
+    stored = import_weights(args.file)
+    print(f"{stored.name}: kept in {stored.path} (SHA-256 {stored.sha256})")
+
+
+def weights_fetch(args: WeightsFetch) -> None:
+    from diagan.weights import fetch
+
+    stored = fetch(args.name)
+    print(f"{stored.name}: kept in {stored.path} (SHA-256 {stored.sha256})")
+
+
+def sample(args: Sample) -> None:
+    from diagan.sample import write_samples
+
+    arm = None if args.arm == "auto" else args.arm
+    print(write_samples(args.run, args.n, args.out, drs=args.drs, arm=arm, seed=args.seed))
+
+
+def report(args: Report) -> None:
+    from diagan.report import write_report
+
+    print(write_report(open_run(args.run).path))
+
+
+def list_experiments(args: List) -> None:
+    for e in EXPERIMENTS.values():
+        print(f"{e.name:18} {e.paper or '-':26} {e.about}")
+    print("\nscales: paper (as it is), cpu (minutes on two cores), smoke (seconds)")
+
+
+def say(text: str, to: TextIO | None = None) -> None:
+    """Print, once: of the processes that torchrun starts only the first speaks."""
+    if os.environ.get("RANK", "0") == "0":
+        print(text, file=to)
+
+
+def run_default(argv: Sequence[str]) -> Run:
+    """The config that flags then override: an experiment's, a file's, or that for a folder."""
+    peek = {name: _value_of(argv, f"--{name}") for name in ("data", "config", "scale")}
+    name = _experiment(argv)
+    given = [what for what in (name, peek["data"], peek["config"]) if what]
+    if len(given) > 1:
+        raise UserError("give one of EXPERIMENT, --data PATH and --config FILE")
+    if not given and not {"-h", "--help"} & set(argv):
+        raise UserError("give an EXPERIMENT (`diagan list`), --data PATH, or --config FILE")
+    if peek["data"]:
+        base = for_folder(peek["data"])
+    elif peek["config"]:
+        base = configs.loads(_read(peek["config"]), peek["config"])
+    else:
+        base = find(name or "colored_mnist_99")
+    if peek["scale"] in ("cpu", "smoke"):
+        base = at_scale(base, peek["scale"])
+    return Run(experiment=name, config=base)
+
+
+def diagnose_default(argv: Sequence[str]) -> DiagnoseRun | None:
+    """The run's own settings, which flags then override."""
+    if not argv or argv[0].startswith("-"):
+        return None
+    settings = open_run(argv[0]).config
+    return DiagnoseRun(argv[0], configs.loads(_read(str(settings)), str(settings)).score)
+
+
+def checkpoint_default(argv: Sequence[str]) -> DiagnoseCheckpoint | None:
+    """The run's own settings but for k: a predicted LDRV has another scale than a recorded one."""
+    found = diagnose_default(argv)
+    return DiagnoseCheckpoint(found.run, score=replace(found.score, k=None)) if found else None
+
+
+def for_folder(path: str) -> Config:
+    """A person's own images: the robust choices of FACTS 12 instead of the paper's."""
+    return Config(
+        data=ImageFolder(path=path),
+        network=DCGAN(dropout=0.0, headroom=0.02, d_norm="spectral"),
+        steps=10_000,
+        optim=Optim(lr=2e-4, betas=(0.5, 0.9)),
+        record=Record(every=50),
+        score=Score(centre="median", clip="floor"),
+    )
+
+
+def parse_budget(text: str) -> float:
+    """Seconds of `90s`, `30m` or `2h`."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not match or float(match[1]) == 0:
+        raise UserError(f"--budget {text}: expected a time such as 90s, 30m or 2h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def _experiment(argv: Sequence[str]) -> str:
+    """The first word, or a known name further on that is no flag's value."""
+    if argv and not argv[0].startswith("-"):
+        return argv[0]
+    for flag, word in pairwise(argv):
+        is_value = flag.startswith("--") and "=" not in flag and "no-" not in flag
+        if word in EXPERIMENTS and not is_value:
+            return word
+    return ""
+
+
+def _value_of(argv: Sequence[str], flag: str) -> str | None:
+    for word, following in zip(argv, [*argv[1:], None]):
+        if word == flag:
+            return following
+        if word.startswith(f"{flag}="):
+            return word.partition("=")[2]
+    return None
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"cannot read {path}: it is not a text file") from None
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What is typed after `diagan`, what parses it, what does it, and the line of help."""
+
+    name: str
+    args: type
+    act: Callable[..., None]
+    about: str
+    default: Callable[[Sequence[str]], object] | None = None
+
+
+VERBS = (
+    Verb("demo", Demo, demo, "see it work in minutes, on data that ships with diagan"),
+    Verb("run", Run, run, "train and diagnose: an experiment, or your own folder", run_default),
+    Verb(
+        "diagnose run", DiagnoseRun, diagnose_run, "score a run's samples again", diagnose_default
+    ),
+    Verb(
+        "diagnose checkpoint",
+        DiagnoseCheckpoint,
+        diagnose_checkpoint,
+        "diagnose a model that has no record",
+        checkpoint_default,
+    ),
+    Verb("evaluate", Evaluate, evaluate, "FID, precision, recall, ... of a run or of folders"),
+    Verb("weights import", WeightsImport, weights_import, "keep a downloaded weight file"),
+    Verb("weights fetch", WeightsFetch, weights_fetch, "download a weight file, when you say so"),
+    Verb("sample", Sample, sample, "draw images from a finished run"),
+    Verb("report", Report, report, "write a run's report again"),
+    Verb("list", List, list_experiments, "the experiments by name"),
+)

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+import torch
+
+from diagan import reconstruct
+from diagan.config import DemoDigits
+from diagan.data import load_dataset
+from diagan.errors import UserError
+from diagan.metrics import reconstruction_error
+from diagan.reconstruct import BATCH, errors, rebuild, train_autoencoder
+
+
+def by_colour(dataset):
+    """Red and green digits."""
+    return dataset.values[dataset.groups == 0], dataset.values[dataset.groups == 1]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return by_colour(load_dataset(DemoDigits(n=800, majority=0.7), seed=0))
+
+
+@pytest.fixture(scope="module")
+def trained(digits):
+    """Knows red digits only."""
+    return train_autoencoder(digits[0][:512], seed=0, epochs=5, batch_size=32)
+
+
+def test_what_was_never_seen_is_rebuilt_badly(digits, trained):
+    red, green = digits[0][512:], digits[1]
+    black = reconstruction_error(real=green, rebuilt=np.full(green.shape, -1.0)).mean()
+    assert errors(trained, red).mean() < 0.6 * errors(trained, green).mean()
+    assert errors(trained, red).mean() < 0.6 * black  # it learned to rebuild, not only red
+
+
+def test_errors_are_those_of_what_is_rebuilt_whatever_the_batches(digits, trained):
+    real = digits[0][: BATCH + 20]
+    rebuilt = rebuild(trained, real)
+    assert rebuilt.shape == real.shape and rebuilt.dtype == np.float32
+    assert np.abs(rebuilt).max() <= 1
+    found = errors(trained, real)
+    assert found == pytest.approx(reconstruction_error(real=real, rebuilt=rebuilt))
+    assert errors(trained, real[::-1])[::-1] == pytest.approx(found, abs=1e-6)
+    assert errors(trained, real[:1]) == pytest.approx(found[:1], abs=1e-6)  # not batch statistics
+
+
+def test_a_network_left_in_train_mode_gives_the_same(digits, trained):
+    expected = errors(trained, digits[1][:5])
+    trained.train()
+    assert errors(trained, digits[1][:5]).tolist() == expected.tolist()
+
+
+def test_the_seed_decides(digits):
+    fake = digits[0][:40]
+    nets = [train_autoencoder(fake, seed=s, epochs=1, batch_size=16) for s in (3, 3, 4)]
+    a, b, c = (rebuild(net, fake) for net in nets)
+    assert np.array_equal(a, b)
+    assert not np.array_equal(a, c)
+
+
+def test_settings_are_the_published_ones(digits, monkeypatch):
+    fitted = []
+    monkeypatch.setattr(reconstruct, "fit", lambda *a, **how: fitted.append((*a, how)))
+    fake = digits[0][:16]
+    train_autoencoder(fake, seed=0)
+    net, adam, loss, n, how = fitted[0]
+    assert type(adam) is torch.optim.Adam
+    group = adam.param_groups[0]
+    assert (group["lr"], group["eps"], group["weight_decay"]) == (1e-3, 1e-7, 5e-4)
+    assert group["betas"] == (0.9, 0.999)
+    assert len(group["params"]) == len(list(net.parameters()))
+    assert (n, how["epochs"], how["batch_size"]) == (16, 50, 128)
+    chosen = np.array([3, 5, 8])
+    x = fake[chosen] / 127.5 - 1
+    expected = np.mean((rebuild(net, fake[chosen]) - x) ** 2)
+    assert loss(chosen).item() == pytest.approx(expected, rel=1e-5)  # in eval mode, both
+
+
+@pytest.mark.parametrize("shape", [(12, 1, 8, 8), (12, 3, 24, 40)])
+def test_grey_tiny_and_oblong(shape):
+    images = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    net = train_autoencoder(images, seed=0, epochs=1)
+    assert errors(net, images).shape == (12,)
+
+
+def test_epochs_are_told(digits):
+    told = []
+    train_autoencoder(digits[0][:40], seed=0, epochs=2, on_epoch=lambda *a: told.append(a))
+    assert [done for done, _ in told] == [1, 2]
+    assert 0 < told[1][1] < told[0][1]
+
+
+def test_other_images_than_it_was_trained_on_are_refused(trained):
+    with pytest.raises(UserError, match=r"\(1, 16, 16\) for an autoencoder of \(3, 16, 16\)"):
+        errors(trained, np.zeros((2, 1, 16, 16), np.uint8))
+    with pytest.raises(UserError, match="no images"):  # an empty group
+        errors(trained, np.zeros((0, 3, 16, 16), np.uint8))
