@@ -8,7 +8,7 @@ from tiny import DIGITS, POINTS, Overheard, data_of
 from diagan import pipeline
 from diagan.data import load_dataset
 from diagan.errors import UserError
-from diagan.evaluate import Arm, Look, evaluate_folders, evaluate_run, subsets_by
+from diagan.evaluate import Arm, Look, evaluate_folders, evaluate_images, evaluate_run, subsets_by
 from diagan.groups import GroupProbe
 from diagan.rundir import RunDir, read_lines
 from diagan.sample import load_generator
@@ -111,6 +111,13 @@ def test_folders_of_any_origin(tmp_path):
     assert all(np.isfinite(x["value"]) for x in lines)
     with pytest.raises(UserError, match="fid50_train needs 50 generated images and there are 40"):
         evaluate_folders(tmp_path / "real", tmp_path / "fake", ["fid50_train"], look=look)
+
+
+def test_arrays(tmp_path):
+    rng = np.random.default_rng(2)
+    real, fake = rng.integers(0, 256, (2, 90, 1, 4, 4), dtype=np.uint8)
+    (fid,) = evaluate_images(real=real, fake=fake, names=["fid80_train"], look=Look("pixels"))
+    assert fid["value"] > 0 and (fid["n_real"], fid["n_fake"]) == (90, 80)
 
 
 def test_a_set_against_itself(tmp_path):

@@ -23,6 +23,9 @@ _HOMES = {
     "TrainedGenerator": "diagan.sample",
     "load_generator": "diagan.sample",
     "load_dataset": "diagan.data",
+    "diagnose_discriminator": "diagan.checkpoint_diagnosis",
+    "evaluate_images": "diagan.evaluate",
+    "evaluate_run": "diagan.evaluate",
     "UserError": "diagan.errors",
 }
 

@@ -2,8 +2,9 @@
 
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from diagan import checkpoint, config, protocols
-from diagan.config import ImageFolder
+from diagan.config import Config, ImageFolder
 from diagan.data import Dataset, load_dataset
 from diagan.data.dataset import fingerprint
 from diagan.data.folder import side_of_first
 from diagan.errors import UserError
 from diagan.features import Extractor, best_for, by_name
 from diagan.features.inception import Resize
+from diagan.losses import LOSSES
 from diagan.measures import N_PICTURES, Fakes, Reals, Subset, measure, watch
 from diagan.progress import Display, Silent, duration
 from diagan.protocols import Protocol
@@ -77,13 +79,13 @@ def evaluate_run(
     data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
     several = len(data.group_names) > 1 or by != "group"
     wanted = protocols.parse_all(names or protocols.defaults(n, with_groups=several))
-    chosen = [Arm.of(arm) for arm in arms] or arms_of(run)
-    scores = read_scores(run)
+    chosen = [Arm.of(arm) for arm in arms] or arms_of(run, settings)
+    scores, shown = read_scores(run), shown or Silent()
     real = Reals(
         data, extractor_for(data, look or Look(), run), settings.seed if seed is None else seed,
-        subsets_by(by, data, scores), scores,
+        subsets_by(by, data, scores), scores, partial(Countdown, "real images", shown),
     )  # fmt: skip
-    found = [evaluate_arm(run, arm, real, wanted, shown or Silent()) for arm in chosen]
+    found = [evaluate_arm(run, arm, real, wanted, shown) for arm in chosen]
     return list(chain.from_iterable(found))
 
 
@@ -97,7 +99,8 @@ def evaluate_arm(
     generator = load_at(run, arm.name, steps[-1])
     drawn = generator.draw(real.seed, drs=arm.drs)
     n = max(protocol.n for protocol in wanted)
-    fake = look_at(drawn.batches(n, BATCH), real, wanted, n, arm.file, shown)
+    counting = Countdown(f"images of {arm.file}", shown, n)
+    fake = watch(drawn.batches(n, BATCH), real.extractor, wanted, counting)
     keep_pictures(run, arm.file, fake.samples[:N_PICTURES] if real.extractor else fake.features)
     about = {
         "arm": arm.name, "drs": arm.drs, "checkpoint": f"{arm.name}-{generator.step:06d}",
@@ -135,39 +138,38 @@ def evaluate_folders(
     side = size or side_of_first(Path(real))
     shown = shown or Silent()
     data, images = alike(*(whole_folder(path, side, shown) for path in (real, fake)))
-    several = len(data.group_names) > 1
     all_of_them = min(images.n, N_DEFAULT) if n is None else n
-    wanted = protocols.parse_all(names or protocols.defaults(all_of_them, with_groups=several))
-    return evaluate_images(data, images.values, wanted, look=look, seed=seed, shown=shown,
-                           about={"real": str(real), "fake": str(fake)})  # fmt: skip
+    names = names or protocols.defaults(all_of_them, with_groups=len(data.group_names) > 1)
+    return evaluate_images(real=data, fake=images.values, names=names, look=look, seed=seed,
+                           shown=shown, about={"real": str(real), "fake": str(fake)})  # fmt: skip
 
 
 def evaluate_images(
-    data: Dataset, images: np.ndarray, wanted: Sequence[Protocol], *, look: Look | None = None,
-    seed: int = 0, shown: Display | None = None, about: Line | None = None,
-) -> list[Line]:  # fmt: skip
-    """Measure generated images uint8 [N, C, H, W] (or points [N, 2]) against a dataset."""
+    *,
+    real: Dataset | np.ndarray,
+    fake: np.ndarray,
+    names: Sequence[str],
+    look: Look | None = None,
+    seed: int = 0,
+    shown: Display | None = None,
+    about: Line | None = None,
+) -> list[Line]:
+    """Measure generated images against real ones: uint8 [N, C, H, W] both, or points [N, 2]."""
+    data = real if isinstance(real, Dataset) else without_heldout(real)
+    wanted, shown = protocols.parse_all(names), shown or Silent()
     n = max(protocol.n for protocol in wanted)
-    if n > len(images):
-        first = next(p.name for p in wanted if p.n > len(images))
+    if n > len(fake):
+        first = next(p.name for p in wanted if p.n > len(fake))
         raise UserError(
-            f"{first} needs {n:,} generated images and there are {len(images):,}; give more, or "
-            f"another number in the metric's name"
+            f"{first} needs {n:,} generated images and there are {len(fake):,}; give more, or "
+            "another number in the metric's name"
         )
-    extractor = extractor_for(data, look or Look(), None)
-    real = Reals(data, extractor, seed, subsets_by("group", data, None))
-    batches = (images[i : min(i + BATCH, n)] for i in range(0, n, BATCH))
-    shown = shown or Silent()
-    fake = look_at(batches, real, wanted, n, "generated images", shown)
-    return lines(real, fake, wanted, about or {}, shown)
-
-
-def look_at(
-    batches: Iterable[np.ndarray], real: Reals, wanted: Sequence[Protocol], n: int, what: str,
-    shown: Display,
-) -> Fakes:  # fmt: skip
-    """Run the fakes through the extractor once, telling now and then how far it is."""
-    return watch(batches, real.extractor, wanted, Countdown(n, what, shown))
+    reals = Reals(data, extractor_for(data, look or Look(), None), seed,
+                  subsets_by("group", data, None),
+                  counting=partial(Countdown, "real images", shown))  # fmt: skip
+    batches = (fake[i : min(i + BATCH, n)] for i in range(0, n, BATCH))
+    fakes = watch(batches, reals.extractor, wanted, Countdown("generated images", shown, n))
+    return lines(reals, fakes, wanted, about or {}, shown)
 
 
 class Countdown:
@@ -175,8 +177,8 @@ class Countdown:
 
     EVERY = 15.0  # seconds
 
-    def __init__(self, n: int, what: str, shown: Display) -> None:
-        self.n, self.what, self.shown, self.done = n, what, shown, 0
+    def __init__(self, what: str, shown: Display, n: int) -> None:
+        self.what, self.shown, self.n, self.done = what, shown, n, 0
         self.began = self.said = time.monotonic()
 
     def __call__(self, more: int) -> None:
@@ -220,11 +222,12 @@ def extractor_for(data: Dataset, look: Look, run: RunDir | None) -> Extractor | 
     return by_name(look.extractor, data.shape, weights=look.weights, resize=look.resize, run=run)
 
 
-def arms_of(run: RunDir) -> list[Arm]:
-    """Those that a run has at its end: plain, weighted, and the latter with rejection."""
+def arms_of(run: RunDir, settings: Config) -> list[Arm]:
+    """Those that a run has at its end: plain, weighted, and the latter with valid rejection."""
     there = [arm for arm in ("plain", "weighted") if checkpoint.steps(run.checkpoints, arm)]
     arms = [Arm(name) for name in there or ["phase1"]]
-    return [*arms, Arm("weighted", drs=True)] if "weighted" in there else arms
+    rejects = "weighted" in there and (settings.critic.on or LOSSES[settings.loss].is_ldr)
+    return [*arms, Arm("weighted", drs=True)] if rejects else arms
 
 
 def read_scores(run: RunDir) -> np.ndarray | None:
@@ -274,8 +277,14 @@ def whole_folder(path: str | Path, side: int, shown: Display) -> Dataset:
         shown.say(f"{path}: {note}")
     values = np.concatenate([data.values, data.heldout])
     groups = np.concatenate([data.groups, data.heldout_groups])
-    return Dataset(values, groups, data.group_names, values[:0], groups[:0],
-                   fingerprint(values, groups), data.rare)  # fmt: skip
+    return without_heldout(values, groups, data.group_names)
+
+
+def without_heldout(
+    values: np.ndarray, groups: np.ndarray | None = None, names: tuple[str, ...] = ("all",)
+) -> Dataset:
+    groups = np.zeros(len(values), dtype=np.int64) if groups is None else groups
+    return Dataset(values, groups, names, values[:0], groups[:0], fingerprint(values, groups))
 
 
 def alike(*folders: Dataset) -> list[Dataset]:

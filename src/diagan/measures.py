@@ -44,7 +44,7 @@ class Reals:
     seed: int
     subsets: Sequence[Subset] = ()
     scores: np.ndarray | None = None  # of the training samples, where they were diagnosed
-    on_batch: Callable[[int], None] | None = None
+    counting: Callable[[int], Callable[[int], None]] | None = None  # n -> hears of each batch
 
     @cached_property
     def train(self) -> np.ndarray:
@@ -59,15 +59,17 @@ class Reals:
     def _features(self, values: np.ndarray, fingerprint: str) -> np.ndarray:
         if self.extractor is None:
             return values
-        return cached_features(self.extractor, values, fingerprint, on_batch=self.on_batch)
+        on_batch = self.counting(len(values)) if self.counting else None
+        return cached_features(self.extractor, values, fingerprint, on_batch=on_batch)
 
     def of(self, split: str) -> np.ndarray:
         return self.train if split == "train" else self.heldout
 
-    def some(self, n: int) -> np.ndarray:
-        """n training samples at random, or all where there are fewer."""
-        order = numpy_generator(self.seed, "evaluate/reals").permutation(self.data.n)
-        return self.train[np.sort(order[:n])]
+    def some(self, n: int, among: np.ndarray | None = None) -> np.ndarray:
+        """Features of n training samples at random, or of all where there are fewer."""
+        indices = np.arange(self.data.n) if among is None else among
+        chosen = numpy_generator(self.seed, "evaluate/reals").permutation(indices)[:n]
+        return self.train[np.sort(chosen)]
 
     @cached_property
     def probe(self) -> GroupProbe:
@@ -171,8 +173,8 @@ def _manifold(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:
 
 def _partial_recall(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:
     for subset in real.subsets:
-        chosen = subset.indices[: p.n]
-        found = metrics.recalled(real=real.train[chosen], fake=fake.features[: p.n], k=p.k)
+        reals = real.some(p.n, among=subset.indices)
+        found = metrics.recalled(real=reals, fake=fake.features[: p.n], k=p.k)
         yield {"metric": "partial_recall", **_mean_of(subset.name, found, real.seed)}
 
 

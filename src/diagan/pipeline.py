@@ -215,9 +215,8 @@ def evaluate_all(world: World) -> None:
     pixels = Pixels(data.shape) if data.is_image else None
     wanted = [protocols.parse(f"shares{c.n_evaluate}")]
     real = Reals(data, pixels, c.seed)
-    for arm in arms_of(world.run):
-        if not arm.drs or c.critic.on or LOSSES[c.loss].is_ldr:
-            evaluate_arm(world.run, arm, real, wanted, world.display)
+    for arm in arms_of(world.run, c):
+        evaluate_arm(world.run, arm, real, wanted, world.display)
 
 
 @contextmanager
