@@ -1,6 +1,8 @@
 """The run folder: files appear whole or not at all, and torn lines are never read."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from diagan.rundir import (
     RunDir,
     append_line,
     cut_lines,
+    locked,
     open_run,
     read_json,
     read_lines,
@@ -126,3 +129,23 @@ def test_a_folder_without_a_config_is_no_run(tmp_path: Path):
         open_run(tmp_path)
     (tmp_path / "config.json").write_text("{}")
     assert open_run(str(tmp_path)) == RunDir(tmp_path)
+
+
+def test_one_process_at_a_time(tmp_path):
+    """The lock is another process's until that process is gone, killed or not."""
+    code = (
+        "import sys; from pathlib import Path; from diagan.rundir import RunDir, locked\n"
+        "with locked(RunDir(Path(sys.argv[1]))): print('mine', flush=True); sys.stdin.read()"
+    )
+    run = RunDir(tmp_path / "run")
+    other = subprocess.Popen([sys.executable, "-c", code, str(run.path)], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)  # fmt: skip
+    try:
+        assert other.stdout.readline() == "mine\n"
+        with pytest.raises(UserError, match="another process is at work"), locked(run):
+            pass
+    finally:
+        other.kill()
+        other.wait()
+    with locked(run):
+        pass

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from diagan.random import numpy_generator
 from diagan.rundir import (
     RunDir,
     command_line,
+    locked,
     open_run,
     read_json,
     replacing,
@@ -64,22 +65,29 @@ def run(settings: Config, path: str | Path, budget_seconds: float | None = None)
             )
             if fabric.is_global_zero:
                 begin(folder, settings, dataset, expected)
-        if fabric.is_global_zero:
-            sweep(folder)
-        fabric.barrier()
         world = World(settings, dataset, fabric, folder, shown)
-        began = time.time()
-        try:
-            train_all(world, should_stop)
-            if fabric.is_global_zero:
-                evaluate_all(world)
-        finally:
-            if fabric.is_global_zero:
-                note_time(folder, time.time() - began)
-        if fabric.is_global_zero:
-            report(folder)
-        fabric.barrier()
+        with locked(folder) if fabric.is_global_zero else nullcontext():
+            work(world, should_stop)
     return folder
+
+
+def work(world: World, should_stop: Callable[[], bool]) -> None:
+    """What rank 0 writes, it writes alone: training is shared, the rest is its own."""
+    fabric, folder = world.fabric, world.run
+    if fabric.is_global_zero:
+        sweep(folder)
+    fabric.barrier()
+    began = time.time()
+    try:
+        train_all(world, should_stop)
+        if fabric.is_global_zero:
+            evaluate_all(world, should_stop)
+    finally:
+        if fabric.is_global_zero:
+            note_time(folder, time.time() - began)
+    if fabric.is_global_zero:
+        report(folder)
+    fabric.barrier()
 
 
 def refuse_other_run(folder: RunDir, settings: Config, budget_seconds: float | None) -> None:
@@ -138,7 +146,7 @@ def train_all(world: World, should_stop: Callable[[], bool]) -> None:
         if stage.weighted:
             weights = diagnosis.read_weights(world.run)
         if not world.is_done(stage) and not train_stage(world, stage, weights, should_stop):
-            raise Interrupted(f"stopped and saved; the same command goes on: {world.run.path}")
+            raise stopped(world)
         if stage.start == 0 and world.config.record.mode != "none":
             # Anew where training goes on: `diagnose run` may have changed the weights meanwhile.
             finished = all(world.is_done(later) for later in stages(world.config))
@@ -209,13 +217,19 @@ def keep_thumbnails(run: RunDir, data: Dataset, score: np.ndarray, seed: int) ->
         np.savez_compressed(file, index=index, images=images)
 
 
-def evaluate_all(world: World) -> None:
+def stopped(world: World) -> Interrupted:
+    return Interrupted(f"stopped and saved; the same command goes on: {world.run.path}")
+
+
+def evaluate_all(world: World, should_stop: Callable[[], bool]) -> None:
     """Group shares of every arm, with rejection where it is valid; more by `diagan evaluate`."""
     c, data = world.config, world.dataset
     pixels = Pixels(data.shape) if data.is_image else None
     wanted = [protocols.parse(f"shares{c.n_evaluate}")]
     real = Reals(data, pixels, c.seed)
     for arm in arms_of(world.run, c):
+        if should_stop():
+            raise stopped(world)
         evaluate_arm(world.run, arm, real, wanted, world.display)
 
 

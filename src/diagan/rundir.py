@@ -14,6 +14,11 @@ from typing import Any
 
 from diagan.errors import UserError
 
+try:
+    import fcntl
+except ImportError:  # Windows: runs are not locked there
+    fcntl = None  # type: ignore[assignment]
+
 
 @dataclass(frozen=True)
 class RunDir:
@@ -99,6 +104,23 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def locked(run: RunDir) -> Iterator[None]:
+    """One process at a time writes a run; the lock goes with the process that holds it."""
+    path = run.path / ".lock"
+    with writing(path):
+        file = path.open("w")
+    with file:
+        try:
+            if fcntl:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"another process is at work in {run.path}; wait for it, or choose another --out"
+            ) from None
+        yield
 
 
 def sweep(run: RunDir) -> None:

@@ -211,17 +211,24 @@ def groups(c: Contents) -> Section | None:
 def measurements(c: Contents) -> Section | None:
     """What else was measured: the last value of each metric of each arm."""
     last = {
-        (line["metric"], arm_label(line)): line
+        (line.get("protocol"), line["metric"], line.get("group"), arm_label(line)): line
         for line in c.metrics
         if line["metric"] != "group_share"
     }
     if not last:
         return None
     rows = [
-        {"metric": metric, "arm": arm, "value": line["value"], "n_fake": line.get("n_fake")}
-        for (metric, arm), line in last.items()
-    ]
-    return Section({"rows": rows}, rows)
+        {
+            "metric": metric, "group": group, "arm": arm, "value": line["value"],
+            "low": line.get("low"), "high": line.get("high"), "protocol": protocol,
+            "n_real": line.get("n_real"), "n_fake": line.get("n_fake"),
+        }
+        for (protocol, metric, group, arm), line in last.items()
+    ]  # fmt: skip
+    seen = {line["extractor"]: line["comparable_with_published"]
+            for line in last.values() if "extractor" in line}  # fmt: skip
+    own = [name for name, comparable in seen.items() if not comparable]
+    return Section({"rows": rows, "own_features": own}, rows)
 
 
 def curves(c: Contents) -> Section | None:
