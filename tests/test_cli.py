@@ -8,12 +8,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tiny import DIGITS
 
 from diagan import cli, verbs
 from diagan import config as configs
-from diagan.config import Config, ImageFolder, Optim, Record, Score
+from diagan.config import DCGAN, Config, ImageFolder, Optim, Record, Score, StyleGAN2
 from diagan.experiments import EXPERIMENTS, at_scale, find
 
 
@@ -137,6 +138,22 @@ def test_a_folder_of_images_has_the_robust_settings(asked: list, tmp_path: Path)
     assert budget == 5400
 
 
+@pytest.mark.parametrize(
+    ("side", "size", "network"),
+    [(28, 32, DCGAN), (60, 64, DCGAN), (150, 128, StyleGAN2), (1000, 256, StyleGAN2)],
+)
+def test_the_side_and_the_network_follow_from_the_images(
+    asked: list, tmp_path: Path, side: int, size: int, network: type
+):
+    np.save(tmp_path / "a.npy", np.zeros((2, side, side), np.uint8))
+    cli.main(["run", "--data", str(tmp_path / "a.npy")])
+    cli.main(["run", "--data", str(tmp_path / "a.npy"), "--data.size", "64"])
+    (config, path, _), (given, *_) = asked
+    assert (config.data.size, type(config.network)) == (size, network)
+    assert path == "runs/a"
+    assert (given.data.size, type(given.network), given.network.width) == (64, DCGAN, 0.5)
+
+
 def test_the_folder_we_stand_in_has_a_name(
     asked: list, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -212,6 +229,29 @@ def test_sample_and_report(finished_run: Path, tmp_path: Path, capsys: pytest.Ca
     cli.main(["report", str(run)])
     assert capsys.readouterr().out == f"{run / 'report.html'}\n"
     assert (run / "report.html").stat().st_size > 10_000
+
+
+def test_evaluate_prints_a_table_or_json(
+    finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    run = Path(shutil.copytree(finished_run, tmp_path / "run"))
+    words = ["evaluate", str(run), "--metrics", "pr20_k3", "shares20", "--arms", "plain"]
+    cli.main(words)
+    table = capsys.readouterr().out
+    assert table.split()[:4] == ["metric", "protocol", "group", "plain"]
+    assert "precision" in table and "discriminator, not comparable with published FID" in table
+    cli.main([*words, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert [line["metric"] for line in found] == ["precision", "recall"] + 2 * ["group_share"]
+
+
+def test_an_unknown_metric_is_refused_with_the_known_ones(
+    finished_run: Path, capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(SystemExit) as left:
+        cli.main(["evaluate", str(finished_run), "--metrics", "fid"])
+    assert left.value.code == 2
+    assert "expected one of fid{n}_{split}, kid{n}_{split}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), cli.Interrupted("saved")])

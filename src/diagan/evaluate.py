@@ -135,6 +135,8 @@ def evaluate_folders(
     shown: Display | None = None,
 ) -> list[Line]:
     """Measure a folder of images against another; the groups are the sub-folders of `real`."""
+    if missing := [path for path in (real, fake) if not Path(path).exists()]:
+        raise UserError(f"{missing[0]} does not exist; expected a folder of images")
     side = size or side_of_first(Path(real))
     shown = shown or Silent()
     data, images = alike(*(whole_folder(path, side, shown) for path in (real, fake)))

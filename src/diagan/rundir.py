@@ -109,18 +109,23 @@ def writing(path: Path) -> Iterator[None]:
 @contextmanager
 def locked(run: RunDir) -> Iterator[None]:
     """One process at a time writes a run; the lock goes with the process that holds it."""
-    path = run.path / ".lock"
-    with writing(path):
-        file = path.open("w")
-    with file:
-        try:
-            if fcntl:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(
-                f"another process is at work in {run.path}; wait for it, or choose another --out"
-            ) from None
+    with writing(run.config):
+        folder = os.open(run.path, os.O_RDONLY)
+    try:
+        _lock(folder, run)
         yield
+    finally:
+        os.close(folder)
+
+
+def _lock(descriptor: int, run: RunDir) -> None:
+    try:
+        if fcntl:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UserError(
+            f"another process is at work in {run.path}; wait for it, or choose another --out"
+        ) from None
 
 
 def sweep(run: RunDir) -> None:
