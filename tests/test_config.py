@@ -14,11 +14,15 @@ from tiny import DIGITS, POINTS
 from diagan import config as configs
 from diagan.config import (
     DCGAN,
+    FFHQ,
     MLP,
+    CelebA,
+    Cifar10,
     ColoredMnist,
     Config,
     Critic,
     DemoDigits,
+    DrawnFaces,
     Gaussians25,
     ImageFolder,
     MnistFmnist,
@@ -43,7 +47,13 @@ data = st.one_of(
     digits,
     st.builds(SingleGaussian, n=count, sigma=positive),
     st.builds(Gaussians25, n=count),
-    st.builds(ImageFolder, path=st.text(), size=size),
+    st.builds(Cifar10, n=count, size=size),
+    st.builds(CelebA, n=count, size=size, attribute=st.text(), path=st.none() | st.text()),
+    st.builds(FFHQ, n=count, size=size, path=st.none() | st.text()),
+    st.builds(
+        DrawnFaces, n=count, size=size, hat=share, attribute=st.sampled_from(["hat", "pale"])
+    ),
+    st.builds(ImageFolder, path=st.text(), size=size, group_by=st.none() | st.text()),
 )
 network = st.one_of(
     st.builds(MLP, width=count, latent=count, init_std=st.none() | positive),
@@ -121,7 +131,7 @@ def test_every_experiment_is_sound_and_round_trips(name: str, scale: str):
         ({"n_evaluate": 0}, "--n-evaluate 0: expected at least 1"),
         ({"data": SingleGaussian(n=1)}, "--data.n 1: expected at least 2"),
         ({"data": DemoDigits(majority=1.0)}, "--data.majority 1.0: expected between 0 and 1"),
-        ({"data": DemoDigits(size=20)}, "--data.size 20: expected 16, 32, 64 or 128"),
+        ({"data": DemoDigits(size=20)}, "--data.size 20: expected a power of two from 16 to 1024"),
     ],
 )
 def test_out_of_range(change: dict[str, Any], told: str):

@@ -7,7 +7,7 @@ from PIL import Image
 
 from diagan.config import ImageFolder
 from diagan.data import load_dataset
-from diagan.data.folder import decode, fit
+from diagan.data.images import decode, fit
 from diagan.errors import UserError
 
 

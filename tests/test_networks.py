@@ -1,8 +1,9 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.parametrize import is_parametrized
 
-from diagan.config import DCGAN, MLP
+from diagan.config import DCGAN, MLP, SNGAN
 from diagan.networks import build, count_parameters
 from diagan.networks.common import Discriminator, Dropout
 
@@ -197,3 +198,9 @@ def test_headroom_lets_g_reach_beyond_the_data():
     g[-2].weight.data.mul_(1_000)  # the last convolution: saturate the tanh
     largest = g(torch.randn(8, 100)).abs().max().item()
     assert largest == pytest.approx(1.1)
+
+
+def test_a_head_with_one_output_can_choose_its_slope():
+    d = build(SNGAN(width=0.125), (3, 32, 32), {"rotation": 4, "ldr": 1})[1]
+    assert isinstance(d.heads["ldr"], nn.Linear) and not is_parametrized(d.heads["ldr"])
+    assert is_parametrized(d.heads["rotation"])

@@ -175,8 +175,8 @@ def fakes(trained: TrainedGenerator, n: int, seed: int) -> Iterator[Tensor]:
 
 
 def is_ldr(trained: TrainedGenerator) -> bool:
-    """A critic always plays the logistic loss, whatever D plays."""
-    return trained.rejects_by == "critic" or LOSSES[trained.config.loss].is_ldr
+    """A critic and a logistic head always play the logistic loss, whatever D plays."""
+    return trained.rejects_by != "D" or LOSSES[trained.config.loss].is_ldr
 
 
 def doubts(trained: TrainedGenerator) -> list[str]:
@@ -187,7 +187,7 @@ def doubts(trained: TrainedGenerator) -> list[str]:
             f"The output of a {trained.config.loss} discriminator is no log-density ratio, and "
             "the predicted LDRV takes it for one."
         )
-    if trained.rejects_by == "D" and trained.arm == "weighted":
+    if trained.rejects_by != "critic" and trained.arm == "weighted":
         found.append(
             "This discriminator was trained on weighted draws: what it finds under-represented "
             "is so beside these, and not beside the data."

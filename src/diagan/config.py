@@ -68,15 +68,79 @@ class DemoDigits:
 
 
 @dataclass(frozen=True)
+class Cifar10:
+    """CIFAR-10; its classes are the groups."""
+
+    kind: ClassVar[str] = "cifar10"
+    n: int = 50_000
+    size: int = 32
+
+
+@dataclass(frozen=True)
+class CelebA:
+    """CelebA's aligned faces with their 40 attributes, in its own splits."""
+
+    kind: ClassVar[str] = "celeba"
+    n: int = 162_770
+    size: int = 64
+    attribute: str = "Bald"
+    """Who has it is one group, who has not the other."""
+    path: str | None = None
+    """The folder with img_align_celeba, list_attr_celeba.txt and list_eval_partition.txt; without
+    it, celeba in --data-root, or the Hugging Face hub."""
+
+
+@dataclass(frozen=True)
+class FFHQ:
+    """The faces of FFHQ; up to 1,000 after the first n are held out."""
+
+    kind: ClassVar[str] = "ffhq"
+    n: int = 69_000
+    size: int = 256
+    path: str | None = None
+    """A folder or zip of the images; without it, ffhq in --data-root, or the Hugging Face hub."""
+
+
+@dataclass(frozen=True)
+class DrawnFaces:
+    """Faces drawn by code; each attribute is given to its share of them, whatever the others."""
+
+    kind: ClassVar[str] = "drawn_faces"
+    n: int = 10_000
+    size: int = 32
+    hat: float = 0.03
+    glasses: float = 0.06
+    moustache: float = 0.04
+    pale: float = 0.05
+    bald: float = 0.02
+    attribute: Literal["hat", "glasses", "moustache", "pale", "bald"] = "hat"
+    """Who has it is one group, who has not the other."""
+
+
+@dataclass(frozen=True)
 class ImageFolder:
-    """A person's own folder of images; sub-folders, where there are any, are its groups."""
+    """A person's own images: a folder, a zip, a parquet file, a .npy or .npz, or a hub name."""
 
     kind: ClassVar[str] = "folder"
     path: str = ""
     size: int = 32
+    """Side in pixels; `run --data` takes the nearest of 32, 64, 128, 256."""
+    group_by: str | None = None
+    """A column that names the groups (default: group, label or class, or else sub-folders)."""
 
 
-DataConfig = SingleGaussian | Gaussians25 | ColoredMnist | MnistFmnist | DemoDigits | ImageFolder
+DataConfig = (
+    SingleGaussian
+    | Gaussians25
+    | ColoredMnist
+    | MnistFmnist
+    | DemoDigits
+    | Cifar10
+    | CelebA
+    | FFHQ
+    | DrawnFaces
+    | ImageFolder
+)
 
 
 # --- networks ------------------------------------------------------------------------------------
@@ -106,7 +170,29 @@ class DCGAN:
     """D's normalisation: the paper's, or one that leaves a logit to its own image."""
 
 
-NetworkConfig = MLP | DCGAN
+@dataclass(frozen=True)
+class SNGAN:
+    """The paper's SNGAN ResNets for 32 and 64 pixels; `width` scales every layer."""
+
+    kind: ClassVar[str] = "sngan"
+    sizes: ClassVar[tuple[int, ...]] = (32, 64)
+    width: float = 1.0
+    latent: int = 128
+
+
+@dataclass(frozen=True)
+class StyleGAN2:
+    """StyleGAN2 for a power-of-two side from 32 to 1024; `width` scales every convolution."""
+
+    kind: ClassVar[str] = "stylegan2"
+    sizes: ClassVar[tuple[int, ...]] = (32, 64, 128, 256, 512, 1024)
+    width: float = 1.0
+    latent: int = 512
+    mixing: float = 0.9
+    """How often in training later layers have the styles of a second latent."""
+
+
+NetworkConfig = MLP | DCGAN | SNGAN | StyleGAN2
 
 
 # --- the rest ------------------------------------------------------------------------------------
@@ -117,6 +203,9 @@ class Optim:
     lr: float = 1e-4
     betas: tuple[float, float] = (0.5, 0.9)
     decay: Literal["linear", "none"] = "linear"  # linear: to zero at the last step
+    d_lr: float | None = None
+    """Of D and the critic, where it is not that of G."""
+    d_betas: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +216,78 @@ class Penalty:
     """gamma; 0: none, as in the paper but for StyleGAN2."""
     every: int = 1
     """Every so many updates of D, and so many times as strong."""
+    path_length: float = 0.0
+    """On how unevenly G's images move with its latents; 0: none, 2 for StyleGAN2."""
+    path_every: int = 4
+    """Every so many updates of G, and so many times as strong."""
+
+
+# --- methods: each is off unless a flag says otherwise -------------------------------------------
+
+
+@dataclass(frozen=True)
+class TopK:
+    """G learns from its best fakes alone, of which there are fewer with every pass."""
+
+    floor: float = 1.0
+    """The least share of the batch; 1: off, 0.5 in the published code."""
+    decay: float = 0.99
+    """What a pass over the data leaves of the share."""
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """D tells by how much an image was turned (SSGAN), and G makes images that can be told."""
+
+    d: float = 0.0
+    """Weight in D's loss, on turned reals; 0: off, 1 in SSGAN."""
+    g: float = 0.0
+    """Weight in G's loss, on turned fakes; 0.2 in SSGAN."""
+
+
+@dataclass(frozen=True)
+class Inclusive:
+    """Every training image draws the fake nearest to it closer (Inclusive GAN)."""
+
+    weight: float = 0.0
+    """Of the distance to the image; 0: off, 10 in the published code."""
+    interpolation: float = 0.0
+    """Of the distances of a fake between two to both; 4 in the published code."""
+    candidates: int = 2
+    """Fakes per training image among which the nearest is looked for; 10 in the published code."""
+    passes: float = 20.0
+    """Passes over the data between two such searches."""
+
+
+@dataclass(frozen=True)
+class Augment:
+    """D sees altered images, real and fake alike (DiffAugment); recording does not."""
+
+    colour: bool = False
+    """Brightness, saturation and contrast."""
+    translation: float = 0.0
+    """By up to this share of the side; 0: off, 0.125 is usual."""
+    cutout: float = 0.0
+    """A square with this share of the side becomes grey; 0: off, 0.5 is usual."""
+
+
+@dataclass(frozen=True)
+class Methods:
+    """The paper's baselines and other changes to the game."""
+
+    gold: Literal["off", "published", "normalised"] = "off"
+    """Weigh D's fake terms by D's own logit in phase 2: as it is, or non-negative with mean 1."""
+    topk: TopK = field(default_factory=TopK)
+    packing: int = 1
+    """Images that D scores together (PacGAN); 1: off, 2 in the paper. Nothing can be recorded."""
+    rotation: Rotation = field(default_factory=Rotation)
+    inclusive: Inclusive = field(default_factory=Inclusive)
+    ema: float = 0.0
+    """What a step leaves of the average of G's weights, from which is drawn; 0: off, 0.998."""
+    augment: Augment = field(default_factory=Augment)
+    logistic_head: bool = False
+    """A second output of D, trained with the logistic loss on D's features: a density ratio
+    whatever the loss, and what is recorded and rejected by (paper, Section 5.2)."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +355,7 @@ class Config:
     loss: Literal["non_saturating", "hinge"] = "non_saturating"
     optim: Optim = field(default_factory=Optim)
     penalty: Penalty = field(default_factory=Penalty)
+    methods: Methods = field(default_factory=Methods)
     record: Record = field(default_factory=Record)
     score: Annotated[Score, arg(name="")] = field(default_factory=Score)  # flags: --k, --clip, ...
     critic: Critic = field(default_factory=Critic)
@@ -234,6 +396,7 @@ class Config:
 def check(config: Config) -> Config:
     """Refuse values out of range, naming the flag and what was expected."""
     _check_training(config)
+    _check_methods(config)
     _check_diagnosis(config)
     _check_data_and_network(config)
     _check_record_fits(config)
@@ -253,11 +416,65 @@ def _check_training(c: Config) -> None:
     _expect(c.n_dis >= 1, f"--n-dis {c.n_dis}: expected at least 1")
     _expect(0 < c.optim.lr < inf, f"--optim.lr {c.optim.lr}: expected a positive number")
     _expect(all(0 <= b < 1 for b in c.optim.betas), "--optim.betas: expected two numbers in [0, 1)")
+    d_lr, d_betas = c.optim.d_lr, c.optim.d_betas or (0, 0)
+    _expect(d_lr is None or 0 < d_lr < inf, f"--optim.d-lr {d_lr}: expected a positive number")
+    _expect(all(0 <= b < 1 for b in d_betas), "--optim.d-betas: expected two numbers in [0, 1)")
     _expect(0 <= c.penalty.r1 < inf, f"--penalty.r1 {c.penalty.r1}: expected 0 or more")
     _expect(c.penalty.every >= 1, f"--penalty.every {c.penalty.every}: expected at least 1")
     for name in ("log_every", "grid_every", "checkpoint_every", "n_evaluate"):
         flag = "--" + name.replace("_", "-")
         _expect(getattr(c, name) >= 1, f"{flag} {getattr(c, name)}: expected at least 1")
+
+
+def _check_methods(c: Config) -> None:
+    m, path, every = c.methods, c.penalty.path_length, c.penalty.path_every
+    _expect(0 <= path < inf, f"--penalty.path-length {path}: expected 0 or more")
+    _expect(every >= 1, f"--penalty.path-every {every}: expected at least 1")
+    for name in ("floor", "decay"):
+        value = getattr(m.topk, name)
+        _expect(0 < value <= 1, f"--methods.topk.{name} {value}: expected over 0, at most 1")
+    for flag, value in (
+        ("rotation.d", m.rotation.d), ("rotation.g", m.rotation.g),
+        ("inclusive.weight", m.inclusive.weight),
+        ("inclusive.interpolation", m.inclusive.interpolation),
+    ):  # fmt: skip
+        _expect(0 <= value < inf, f"--methods.{flag} {value}: expected 0 or more")
+    for name in ("translation", "cutout"):
+        value = getattr(m.augment, name)
+        _expect(0 <= value <= 1, f"--methods.augment.{name} {value}: expected between 0 and 1")
+    n, passes = m.inclusive.candidates, m.inclusive.passes
+    _expect(n >= 1, f"--methods.inclusive.candidates {n}: expected at least 1")
+    _expect(0 < passes < inf, f"--methods.inclusive.passes {passes}: expected a positive number")
+    _expect(0 <= m.ema < 1, f"--methods.ema {m.ema}: expected at least 0, under 1")
+    _expect(m.packing >= 1, f"--methods.packing {m.packing}: expected at least 1")
+    _check_methods_together(c)
+
+
+def _check_methods_together(c: Config) -> None:
+    m = c.methods
+    _expect(
+        c.batch_size % m.packing == 0,
+        f"--methods.packing {m.packing}: expected a divisor of --batch-size {c.batch_size}",
+    )
+    _expect(
+        m.packing == 1 or c.record.mode == "none",
+        f"--methods.packing {m.packing} leaves no score of a single image to record; "
+        "give --record.mode none as well",
+    )
+    _expect(
+        m.rotation.g == 0 or m.rotation.d > 0,
+        "--methods.rotation.g needs a D that learns the task; give --methods.rotation.d 1 as well",
+    )
+    on_images = m.rotation.d > 0 or m.augment != Augment()
+    _expect(
+        not (on_images and isinstance(c.data, SingleGaussian | Gaussians25)),
+        "--methods.rotation and --methods.augment turn and shift images; leave them out for points",
+    )
+    _expect(
+        not (m.logistic_head and c.record.mode == "free"),
+        "--record.mode free keeps D's own logit, not that of --methods.logistic-head; "
+        "record in mode eval or train",
+    )
 
 
 def _check_diagnosis(c: Config) -> None:
@@ -280,14 +497,24 @@ def _check_data_and_network(c: Config) -> None:
     size = getattr(c.data, "size", 32)
     _expect(n is None or n >= 2, f"--data.n {n}: expected at least 2")
     _expect(0 < majority < 1, f"--data.majority {majority}: expected between 0 and 1")
-    _expect(size in (16, 32, 64, 128), f"--data.size {size}: expected 16, 32, 64 or 128")
+    _expect(
+        size in (16, 32, 64, 128, 256, 512, 1024),
+        f"--data.size {size}: expected a power of two from 16 to 1024",
+    )
+    if isinstance(c.data, DrawnFaces):
+        for name in ("hat", "glasses", "moustache", "pale", "bald"):
+            rate = getattr(c.data, name)
+            _expect(0 <= rate <= 1, f"--data.{name} {rate}: expected between 0 and 1")
     width, dropout = c.network.width, getattr(c.network, "dropout", 0.0)
-    headroom = getattr(c.network, "headroom", 0.0)
+    headroom, mixing = getattr(c.network, "headroom", 0.0), getattr(c.network, "mixing", 0.0)
+    sizes, kind = getattr(c.network, "sizes", (size,)), c.network.kind
+    _expect(size in sizes, f"--data.size {size}: expected one of {sizes} for the network {kind}")
     least = 1 if isinstance(c.network, MLP) else 1 / 16  # one channel
     _expect(least <= width < inf, f"--network.width {width}: expected at least {least}")
     _expect(c.network.latent >= 1, f"--network.latent {c.network.latent}: expected at least 1")
     _expect(0 <= dropout < 1, f"--network.dropout {dropout}: expected at least 0, under 1")
     _expect(0 <= headroom < 1, f"--network.headroom {headroom}: expected at least 0, under 1")
+    _expect(0 <= mixing <= 1, f"--network.mixing {mixing}: expected between 0 and 1")
 
 
 def _check_record_fits(c: Config) -> None:

@@ -34,9 +34,11 @@ def estimate(
 ) -> tuple[Config, Estimate]:
     """The estimate, and the config with steps that fit a budget where one is given."""
     plain = new_game(config, dataset, fabric, Stage("timing", 0, 1))
-    uniform = np.full(dataset.n, 1 / dataset.n)
-    with_critic = new_game(config, dataset, fabric, Stage("timing", 0, 1, weighted=True), uniform)
-    step, step2 = time_step(plain), time_step(with_critic)
+    step = step2 = time_step(plain)
+    if config.phase1_steps < config.steps:
+        uniform = np.full(dataset.n, 1 / dataset.n)
+        weighted = Stage("timing", 0, 1, weighted=True)
+        step2 = time_step(new_game(config, dataset, fabric, weighted, uniform))
     record = time_record(config, plain, dataset)
     generate = time_generate(plain)
 
@@ -103,7 +105,10 @@ def time_generate(game: Game, n: int = 256) -> float:
     """Seconds of one generated and scored image."""
     latents = game.draws.latents("timing", 0, n=n)
     with torch.no_grad():
-        seconds = stopwatch(lambda: game.d.net(game.g.net(latents)), 2)
+        seconds = stopwatch(lambda: game.g.net(latents), 2)
+        if game.parts.images_per_score == 1:  # else nothing is rejected
+            images = game.g.net(latents)
+            seconds += stopwatch(lambda: game.d.net(images), 2)
     return seconds / len(latents)
 
 

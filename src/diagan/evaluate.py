@@ -228,7 +228,8 @@ def arms_of(run: RunDir, settings: Config) -> list[Arm]:
     """Those that a run has at its end: plain, weighted, and the latter with valid rejection."""
     there = [arm for arm in ("plain", "weighted") if checkpoint.steps(run.checkpoints, arm)]
     arms = [Arm(name) for name in there or ["phase1"]]
-    rejects = "weighted" in there and (settings.critic.on or LOSSES[settings.loss].is_ldr)
+    valid = settings.critic.on or settings.methods.logistic_head or LOSSES[settings.loss].is_ldr
+    rejects = "weighted" in there and valid
     return [*arms, Arm("weighted", drs=True)] if rejects else arms
 
 

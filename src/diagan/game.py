@@ -52,11 +52,15 @@ class Turn:
     indices: Tensor | None = None  # of the reals, in the dataset
     real_logits: Tensor | None = None  # filled by the losses
     fake_logits: Tensor | None = None
+    real_features: Tensor | None = None  # filled by D's loss, without their graph
+    fake_features: Tensor | None = None
+    n_scored: int = 0  # batches that D has scored in this turn
 
     def score(self, images: Tensor) -> "Scored":
         """D's Scores of images, seen through the views."""
         for view in self.views:
             images = view.apply(images, self)
+        self.n_scored += 1
         scores: Scored = self.d(images)
         return scores
 
@@ -186,11 +190,13 @@ def d_loss(turn: Turn, parts: Parts, loss: Loss) -> Tensor:
     """
     assert turn.real is not None
     if turn.joint:
-        both = turn.score(torch.cat([turn.real, turn.fake])).logits
-        turn.real_logits, turn.fake_logits = both.chunk(2)
+        both = turn.score(torch.cat([turn.real, turn.fake]))
+        turn.real_logits, turn.fake_logits = both.logits.chunk(2)
+        turn.real_features, turn.fake_features = both.features.detach().chunk(2)
     else:
-        turn.real_logits = turn.score(turn.real).logits
-        turn.fake_logits = turn.score(turn.fake).logits
+        real, fake = turn.score(turn.real), turn.score(turn.fake)
+        turn.real_logits, turn.fake_logits = real.logits, fake.logits
+        turn.real_features, turn.fake_features = real.features.detach(), fake.features.detach()
     on_fake = _weighted(loss.d_fake(turn.fake_logits), turn.fake_logits, parts.d_fake_weights, turn)
     on_real = loss.d_real(turn.real_logits)
     return on_real.mean() + on_fake.mean() + _terms(parts.d_terms, turn)

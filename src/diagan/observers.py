@@ -25,7 +25,7 @@ D_WON_LINES = 10
 
 def recording(
     record: LdrRecord, d: nn.Module, fabric: Fabric, sets: Mapping[str, Tensor], *,
-    mode: Any, batch_size: int, every: int, start: int, at_end: bool, seed: int,
+    mode: Any, batch_size: int, every: int, start: int, at_end: bool, seed: int, head: str = "",
 ) -> Parts:  # fmt: skip
     """A pass of D over each of the sets ("" is the training data) every so many steps."""
 
@@ -34,7 +34,7 @@ def recording(
         for part, values in sets.items():
             logits = score_all(
                 d, values, as_input, mode=mode, batch_size=batch_size, seed=seed, step=moment.step,
-                rank=fabric.global_rank, world_size=fabric.world_size,
+                rank=fabric.global_rank, world_size=fabric.world_size, head=head,
             )  # fmt: skip
             logits = fabric.all_reduce(logits, reduce_op="sum")
             if fabric.is_global_zero:

@@ -20,7 +20,6 @@ from diagan.errors import Interrupted, UserError
 from diagan.estimate import Estimate, estimate
 from diagan.evaluate import arms_of, evaluate_arm
 from diagan.features import Pixels
-from diagan.losses import LOSSES
 from diagan.measures import Reals
 from diagan.progress import Display, display, duration
 from diagan.random import numpy_generator
@@ -35,7 +34,7 @@ from diagan.rundir import (
     versions,
     write_json,
 )
-from diagan.stages import World, open_record, stages, train_stage
+from diagan.stages import World, is_ldr, open_record, stages, train_stage
 
 N_THUMBNAILS = 1_000
 
@@ -170,7 +169,7 @@ def diagnose_run(run: RunDir, c: Config, data: Dataset) -> diagnosis.Diagnosis:
     columns: dict[str, Any] = {"group": pa.array(np.array(data.group_names)[data.groups])}
     columns |= {"label": data.labels} if data.labels is not None else {}
     columns |= {"file": list(data.files)} if data.files is not None else {}
-    about = {"mode": c.record.mode, "is_ldr": LOSSES[c.loss].is_ldr,
+    about = {"mode": c.record.mode, "is_ldr": is_ldr(c),
              "first_step": steps[0], "last_step": steps[-1]}  # fmt: skip
     if data.is_image:
         keep_thumbnails(run, data, found.score, c.seed)

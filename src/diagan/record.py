@@ -141,8 +141,10 @@ def score_all(
     step: int = 0,
     rank: int = 0,
     world_size: int = 1,
+    head: str = "",
 ) -> Tensor:
-    """D's logit of every sample [N], in float32; of other ranks' batches zeros.
+    """D's logit, or that of one of its heads, of every sample [N], in float32; of other ranks'
+    batches zeros.
 
     Eval mode: fixed contiguous batches. Train mode: batches of the training size in a new seeded
     permutation, because BatchNorm makes a logit depend on its batch mates (FACTS 12).
@@ -155,7 +157,8 @@ def score_all(
             if number % world_size == rank:
                 torch.manual_seed(derive_seed(seed, f"noise/record/{number}", step))
                 scores = net(as_input(values[indices].to(device)))
-                logits[indices[:n_new]] = scores.logits[:n_new].float().cpu()
+                found = scores.heads[head].squeeze(1) if head else scores.logits
+                logits[indices[:n_new]] = found[:n_new].float().cpu()
     return logits
 
 

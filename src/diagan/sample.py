@@ -13,6 +13,8 @@ from diagan import checkpoint, config
 from diagan.config import Config
 from diagan.errors import UserError
 from diagan.losses import LOSSES
+from diagan.methods.ema import averaged
+from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
 from diagan.networks import build
 from diagan.reject import RejectionSampler
 from diagan.rundir import RunDir, open_run, read_json
@@ -30,7 +32,7 @@ class TrainedGenerator:
     config: Config
     arm: str
     step: int
-    rejects_by: str  # critic, or D
+    rejects_by: str  # critic, logistic head, or D
 
     def generate(self, n: int, generator: torch.Generator) -> Tensor:
         """n samples in [-1, 1], or points, straight from G."""
@@ -48,6 +50,11 @@ class TrainedGenerator:
             raise UserError(
                 "rejection needs a density ratio, and the raw output of a hinge discriminator is "
                 "none; sample with --no-drs"
+            )
+        if self.config.methods.packing > 1:
+            raise UserError(
+                "rejection needs a score of each image, and this discriminator scores "
+                f"{self.config.methods.packing} at once; sample with --no-drs"
             )
         r = self.config.rejection
         return RejectionSampler(
@@ -108,9 +115,15 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
     tensors = checkpoint.load(where)
     shape = tuple(read_json(run.provenance)["shape"])
     rejects_by = "critic" if "critic" in tensors else "D"
-    g, d = build(settings.network, shape)
-    checkpoint.load_network(g, tensors["G"], str(where))
+    # A method may have given D heads; each has a bias.
+    heads = {name.split(".")[1]: len(bias) for name, bias in tensors[rejects_by].items()
+             if name.startswith("heads.") and name.endswith(".bias")}  # fmt: skip
+    g, d = build(settings.network, shape, heads, settings.methods.packing)
+    checkpoint.load_network(g, averaged(tensors["G"], tensors.get("state", {})), str(where))
     checkpoint.load_network(d, tensors[rejects_by], str(where))
+    if rejects_by == "D" and LOGISTIC_HEAD in heads:
+        # From here on D's logit is the one that is a log-density ratio.
+        d.logit, rejects_by = d.heads[LOGISTIC_HEAD], "logistic head"
     return TrainedGenerator(g.eval(), d.eval(), settings, arm, step, rejects_by)
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 import torch
 from lightning_fabric import Fabric
-from torch import nn
+from torch import Tensor
 
 from diagan import checkpoint, observers
 from diagan.config import Config
@@ -14,9 +15,18 @@ from diagan.data import Dataset, as_input
 from diagan.errors import UserError
 from diagan.game import Method, Observer, Parts, compose
 from diagan.losses import LOSSES
+from diagan.methods.augment import Augment
 from diagan.methods.critic import UnbiasedCritic
-from diagan.methods.penalties import R1
-from diagan.networks import build
+from diagan.methods.ema import EMA
+from diagan.methods.gold import Gold
+from diagan.methods.inclusive import Inclusive
+from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
+from diagan.methods.logistic_head import LogisticHead
+from diagan.methods.packing import Packing
+from diagan.methods.penalties import R1, PathLength
+from diagan.methods.rotation import Rotation
+from diagan.methods.topk import TopK
+from diagan.networks import N_REFERENCES, build
 from diagan.progress import Display
 from diagan.random import derive_seed
 from diagan.record import EVAL_BATCH, LdrRecord
@@ -62,7 +72,12 @@ class World:
 def open_record(run: RunDir, c: Config, data: Dataset) -> LdrRecord:
     """The record of a run, begun if there is none."""
     return LdrRecord(run.record, data.n, fingerprint=data.fingerprint, mode=c.record.mode,
-                     loss=c.loss, is_ldr=LOSSES[c.loss].is_ldr)  # fmt: skip
+                     loss=c.loss, is_ldr=is_ldr(c))  # fmt: skip
+
+
+def is_ldr(c: Config) -> bool:
+    """Whether what is recorded of D is a log-density ratio."""
+    return LOSSES[c.loss].is_ldr or c.methods.logistic_head
 
 
 def new_game(
@@ -73,22 +88,29 @@ def new_game(
     weights: np.ndarray | None = None,
 ) -> Game:
     """The players of a stage as a fresh run has them, without observers."""
-    parts = compose([method.parts() for method in stage_methods(config, stage)])
+    parts = compose([method.parts() for method in stage_methods(config, stage, dataset.n)])
     torch.manual_seed(derive_seed(config.seed, "init"))
-    nets = dict(zip(("G", "D"), build(config.network, dataset.shape, parts.heads)))
+    how = (config.network, dataset.shape, parts.heads, parts.images_per_score)
+    nets = dict(zip(("G", "D"), build(*how)))
     for critic in parts.critics:
-        nets[critic.name] = build(config.network, dataset.shape, parts.heads)[1]
+        nets[critic.name] = build(*how)[1]
+    for d in nets.keys() - {"G"}:
+        nets[d].set_references(references(dataset, parts.images_per_score))
 
     def player(name: str, stream: Stream | None = None, **how: bool) -> Player:
         net = nets[name].to(fabric.device)
         # Rejection is only valid with the logistic loss, so a critic always plays that one.
         loss = LOSSES[config.loss if name in ("G", "D") else "non_saturating"]
-        return Player(name, net, adam(config, net), loss, stream, **how)
+        o = config.optim
+        rate = 1.0 if name == "G" else (o.d_lr or o.lr) / o.lr
+        betas = o.betas if name == "G" else o.d_betas or o.betas
+        optimiser = torch.optim.Adam(net.parameters(), o.lr, betas, fused=True)
+        return Player(name, net, optimiser, loss, stream, rate=rate, **how)
 
     for_d, for_critic = streams(config, dataset.n, stage, weights)
     draws = Draws(config.seed, fabric, torch.from_numpy(dataset.values), as_input,
                   config.batch_size, config.network.latent)  # fmt: skip
-    return Game(
+    game = Game(
         g=player("G"),
         d=player("D", for_d),
         critics=[
@@ -100,15 +122,44 @@ def new_game(
         learning_rate=learning_rate(config),
         step=stage.start,
     )
+    watching = [method.parts() for method in player_methods(config, game)]
+    game.parts = compose([parts, *watching])
+    return game
 
 
-def stage_methods(config: Config, stage: Stage) -> list[Method]:
-    """The methods that play in a stage; `compose` drops what has weight zero."""
-    methods: list[Method] = [R1(config.penalty.r1, config.penalty.every)]
+def stage_methods(config: Config, stage: Stage, n: int) -> list[Method]:
+    """The methods that play in a stage on n samples; `compose` drops what has weight zero."""
+    m, n_batches = config.methods, ceil(n / config.batch_size)
+    half_batch = max(config.batch_size // 2, 1)  # enough for path lengths (FACTS 6)
+    methods: list[Method] = [
+        R1(config.penalty.r1, config.penalty.every),
+        PathLength(config.penalty.path_length, config.penalty.path_every, half_batch),
+        TopK(m.topk.floor, m.topk.decay, steps_per_pass=n_batches),
+        Packing(m.packing),
+        Rotation(m.rotation.d, m.rotation.g),
+        LogisticHead(m.logistic_head),
+        Augment(m.augment.colour, m.augment.translation, m.augment.cutout),
+    ]
+    if m.gold != "off" and stage.start > 0:
+        methods += [Gold(m.gold)]
     if stage.weighted and config.critic.on:
         how = config.critic
         methods += [UnbiasedCritic(own_fakes=how.fakes == "own", joint=how.forward == "joint")]
     return methods
+
+
+def player_methods(config: Config, game: Game) -> list[Method]:
+    """The methods that need to know the players or the data."""
+    m, draws, n = config.methods, game.draws, len(game.draws.values)
+    stream = UniformStream(n, config.seed, purpose="inclusive")
+    inclusive = Inclusive(
+        m.inclusive.weight, m.inclusive.interpolation, n_candidates=m.inclusive.candidates * n,
+        every=max(int(m.inclusive.passes * n / config.batch_size), 1),
+        batch_size=config.batch_size, values=draws.values, as_input=as_input,
+        reals=lambda position: draws.reals(stream, position),
+        n_latent=config.network.latent,
+    )  # fmt: skip
+    return [EMA(m.ema, game.g.net), inclusive]
 
 
 def streams(
@@ -128,8 +179,10 @@ def streams(
     return for_d, SwitchedStream(uniform, again, at=start + n)
 
 
-def adam(config: Config, net: nn.Module) -> torch.optim.Adam:
-    return torch.optim.Adam(net.parameters(), config.optim.lr, config.optim.betas, fused=True)
+def references(dataset: Dataset, images_per_score: int) -> Tensor:
+    """A few samples from all over the dataset: mates for a D with batch statistics (DESIGN 4)."""
+    n = N_REFERENCES * images_per_score
+    return as_input(torch.from_numpy(dataset.values[np.arange(n) * dataset.n // n]))
 
 
 def learning_rate(config: Config) -> Callable[[int], float]:
@@ -178,6 +231,7 @@ def recording_parts(world: World, game: Game) -> Parts:
         record, game.d.net, world.fabric, sets, mode=c.record.mode,
         batch_size=record_batch(c), every=c.record.every, start=c.record_start,
         at_end=c.record.include_end, seed=c.seed,
+        head=LOGISTIC_HEAD if c.methods.logistic_head else "",
     )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ class Player:
     stream: Stream | None = None
     own_fakes: bool = False
     joint: bool = False
+    rate: float = 1.0  # times the game's learning rate
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def play_step(game: Game) -> tuple[dict[str, float], list[Turn]]:
     """One generator step: n_dis times D and the further critics, then G."""
     for player in game.players:
         for group in player.optimiser.param_groups:
-            group["lr"] = game.learning_rate(game.step)
+            group["lr"] = player.rate * game.learning_rate(game.step)
     losses: dict[str, Tensor] = {}
     turns: list[Turn] = []
     for position in range(game.step * game.n_dis, (game.step + 1) * game.n_dis):

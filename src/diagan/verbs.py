@@ -15,7 +15,7 @@ from typing import Annotated, Literal, TextIO
 from tyro.conf import Positional, arg
 
 from diagan import config as configs
-from diagan.config import DCGAN, Config, ImageFolder, Optim, Record, Score
+from diagan.config import DCGAN, Config, ImageFolder, Optim, Penalty, Record, Score, StyleGAN2
 from diagan.errors import UserError
 from diagan.experiments import EXPERIMENTS, at_scale, find
 from diagan.rundir import open_run
@@ -43,7 +43,7 @@ class Run:
 
     diagan run EXPERIMENT: an experiment of the paper (`diagan list` shows them).
 
-    diagan run --data PATH: a folder of images of your own.
+    diagan run --data PATH: images of your own; see also `diagan data check`.
 
     diagan run --config FILE: what a config.json says.
 
@@ -53,7 +53,7 @@ class Run:
     experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")] = ""
     """The name of an experiment; the flags below override its settings."""
     data: Annotated[str | None, arg(metavar="PATH")] = None
-    """A folder of images."""
+    """A folder of images, a .zip, .parquet, .npy or .npz file, or a name on the hub."""
     config_file: Annotated[str | None, arg(name="config", metavar="FILE")] = None
     """A config.json."""
     out: Annotated[str | None, arg(metavar="DIR")] = None
@@ -63,6 +63,22 @@ class Run:
     budget: Annotated[str | None, arg(metavar="TIME")] = None
     """How long it may take, such as 30m or 2h: sets the steps (with --data)."""
     config: Annotated[Config, arg(name="")] = EXPERIMENTS["colored_mnist_99"].config
+
+
+@dataclass(frozen=True)
+class DataCheck:
+    """Look at images before a run: what is there, what would be converted, what is unreadable.
+
+    Groups are sub-folders, or a column of a metadata.csv (which names files in file_name), of a
+    parquet file or of a .npz.
+    """
+
+    path: Annotated[Positional[str], arg(metavar="PATH")]
+    """A folder of images, a .zip, .parquet, .npy or .npz file, or a name on the hub."""
+    size: int | None = None
+    """Side in pixels (default: the nearest of 32, 64, 128, 256)."""
+    group_by: str | None = None
+    """The column that names the groups (default: group, label or class)."""
 
 
 @dataclass(frozen=True)
@@ -191,11 +207,21 @@ def run(args: Run) -> None:
     from diagan import pipeline
     from diagan.summary import run_summary
 
-    out = args.out or f"runs/{args.experiment or Path(args.data or 'run').resolve().name}"
+    place = Path(args.data or "run").resolve()
+    out = args.out or f"runs/{args.experiment or (place.stem if place.is_file() else place.name)}"
     if args.budget and not args.data:
         raise UserError("--budget goes with --data; give an experiment --steps instead")
     seconds = parse_budget(args.budget) if args.budget else None
     say(run_summary(pipeline.run(configs.check(args.config), out, seconds)))
+
+
+def data_check(args: DataCheck) -> None:
+    if args.size is not None and args.size < 1:
+        raise UserError(f"--size {args.size}: expected at least 1")
+    from diagan.data.check import check_images
+
+    for finding in check_images(args.path, args.size, args.group_by):
+        print(finding)
 
 
 def diagnose_run(args: DiagnoseRun) -> None:
@@ -279,7 +305,7 @@ def say(text: str, to: TextIO | None = None) -> None:
 
 def run_default(argv: Sequence[str]) -> Run:
     """The config that flags then override: an experiment's, a file's, or that for a folder."""
-    peek = {name: _value_of(argv, f"--{name}") for name in ("data", "config", "scale")}
+    peek = {n: _value_of(argv, f"--{n}") for n in ("data", "data.size", "config", "scale")}
     name = _experiment(argv)
     given = [what for what in (name, peek["data"], peek["config"]) if what]
     if len(given) > 1:
@@ -287,7 +313,7 @@ def run_default(argv: Sequence[str]) -> Run:
     if not given and not {"-h", "--help"} & set(argv):
         raise UserError("give an EXPERIMENT (`diagan list`), --data PATH, or --config FILE")
     if peek["data"]:
-        base = for_folder(peek["data"])
+        base = for_folder(peek["data"], peek["data.size"])
     elif peek["config"]:
         base = configs.loads(_read(peek["config"]), peek["config"])
     else:
@@ -311,16 +337,40 @@ def checkpoint_default(argv: Sequence[str]) -> DiagnoseCheckpoint | None:
     return DiagnoseCheckpoint(found.run, score=replace(found.score, k=None)) if found else None
 
 
-def for_folder(path: str) -> Config:
-    """A person's own images: the robust choices of FACTS 12 instead of the paper's."""
-    return Config(
-        data=ImageFolder(path=path),
-        network=DCGAN(dropout=0.0, headroom=0.02, d_norm="spectral"),
+def for_folder(path: str, size: str | None = None) -> Config:
+    """A person's own images: the robust choices of FACTS 12 instead of the paper's.
+
+    The side is the nearest of 32, 64, 128 and 256 unless given, and the network follows from it.
+    """
+    side = int(size) if size and size.isdecimal() else _side_of(path)
+    width = 0.5 if side == 64 else 1.0  # D has four times the channels at twice the side
+    small = Config(
+        data=ImageFolder(path=path, size=side),
+        network=DCGAN(width=width, dropout=0.0, headroom=0.02, d_norm="spectral"),
         steps=10_000,
         optim=Optim(lr=2e-4, betas=(0.5, 0.9)),
         record=Record(every=50),
         score=Score(centre="median", clip="floor"),
     )
+    if side <= 64:
+        return small
+    return replace(
+        small,
+        network=StyleGAN2(width=0.25),
+        batch_size=16,
+        optim=Optim(lr=2e-3, betas=(0.0, 0.99), decay="none"),
+        penalty=Penalty(r1=1.0, every=16),
+    )
+
+
+def _side_of(path: str) -> int:
+    """32 where the images cannot be found or read: loading them says why."""
+    from diagan.data.folder import list_images, nearest_side
+
+    try:
+        return nearest_side(list_images(path))
+    except UserError:
+        return 32
 
 
 def parse_budget(text: str) -> float:
@@ -385,6 +435,7 @@ VERBS = (
         checkpoint_default,
     ),
     Verb("evaluate", Evaluate, evaluate, "FID, precision, recall, ... of a run or of folders"),
+    Verb("data check", DataCheck, data_check, "look at your own images before a run"),
     Verb("weights import", WeightsImport, weights_import, "keep a downloaded weight file"),
     Verb("weights fetch", WeightsFetch, weights_fetch, "download a weight file, when you say so"),
     Verb("sample", Sample, sample, "draw images from a finished run"),

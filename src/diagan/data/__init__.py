@@ -1,4 +1,4 @@
-"""Sources -> one array of samples with their groups: toy points, digit sets, a person's folder."""
+"""Sources -> one array of samples with their groups: points, the paper's sets, anyone's own."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,15 +6,23 @@ from typing import Any
 import torch
 
 from diagan.config import (
+    FFHQ,
+    CelebA,
+    Cifar10,
     ColoredMnist,
     DataConfig,
     DemoDigits,
+    DrawnFaces,
     Gaussians25,
     ImageFolder,
     MnistFmnist,
     SingleGaussian,
 )
+from diagan.data.celeba import celeba
+from diagan.data.cifar10 import cifar10
 from diagan.data.dataset import Dataset
+from diagan.data.faces import drawn_faces
+from diagan.data.ffhq import ffhq
 from diagan.data.folder import image_folder
 from diagan.data.imbalanced import colored_mnist, demo_digits, mnist_fmnist
 from diagan.data.toy import gaussians25, single_gaussian
@@ -27,6 +35,10 @@ _LOADERS: dict[type, Callable[[Any, int, str | None], Dataset]] = {
     ColoredMnist: colored_mnist,
     MnistFmnist: mnist_fmnist,
     DemoDigits: demo_digits,
+    Cifar10: cifar10,
+    CelebA: celeba,
+    FFHQ: ffhq,
+    DrawnFaces: drawn_faces,
     ImageFolder: image_folder,
 }
 
@@ -35,7 +47,7 @@ def load_dataset(config: DataConfig, *, seed: int, root: str | None = None) -> D
     """The data of a run, held in memory.
 
     `root` is a folder with <name>/<split>.parquet; without it the Hugging Face hub is asked for
-    MNIST and Fashion-MNIST. Splits into groups and held-out samples depend on `seed`.
+    the paper's sets. Splits into groups and held-out samples depend on `seed`.
     """
     return _LOADERS[type(config)](config, seed, root)
 

@@ -1,9 +1,12 @@
 """What every source gives back, and the fingerprint that says which data it was."""
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
+
+from diagan.errors import UserError
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,8 +21,10 @@ class Dataset:
     fingerprint: str  # of values and groups
     rare: int | None = None  # index of the rare group, where one is known
     labels: np.ndarray | None = None  # int64 [N], digit or class
-    files: tuple[str, ...] | None = None  # relative paths, for folders
+    files: tuple[str, ...] | None = None  # relative paths in a folder or zip, or row numbers
     notes: tuple[str, ...] = ()  # in plain words: what was converted, skipped, resized
+    attributes: Mapping[str, np.ndarray] = field(default_factory=dict)  # int64 [N]: 1 has it, 0 not
+    heldout_attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -47,3 +52,8 @@ def fingerprint(*arrays: np.ndarray) -> str:
 def flat_bytes(array: np.ndarray) -> memoryview:
     """The bytes of an array, in order, as something that can be hashed or written."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def expect_enough(n: int, available: int, what: str) -> None:
+    if n > available:
+        raise UserError(f"--data.n {n}: expected at most {available:,}, of {what}")

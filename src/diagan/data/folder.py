@@ -1,56 +1,44 @@
-"""A person's own folder of images: whatever is in it is converted and said, never died of."""
+"""A person's own images: whatever is in them is converted and said, never died of."""
 
-import contextlib
-import hashlib
-import os
+import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import islice, takewhile
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
 
-from diagan.config import ImageFolder
+from diagan.config import ImageFolder, did_you_mean
+from diagan.data.arrays import list_array
 from diagan.data.dataset import Dataset, fingerprint
-from diagan.data.pack import Rows, load_or_pack
+from diagan.data.images import opened
+from diagan.data.listing import Listing, binary, pack
+from diagan.data.tables import list_hub, list_parquet
+from diagan.data.tree import list_folder, list_zip
 from diagan.errors import UserError
 from diagan.random import numpy_generator
 
-SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff"}
-N_MIN = 10
-N_NAMED = 10  # skipped files that are named one by one
 RARE_SHARE = 0.2
-EXIF_ORIENTATION = 0x0112
-# Pillow's modes
-SIXTEEN_BIT = {"I", "I;16", "I;16B", "I;16L", "I;16N"}
-GREY = {"1", "L", "LA", *SIXTEEN_BIT}
+SIDES = (32, 64, 128, 256)
+N_PEEK = 100  # images whose sides decide on one for all
+GROUP_COLUMNS = ("group", "label", "class")
+N_GROUPS_MAX = 200  # a column with more different values does not name groups by itself
+READERS = {".zip": list_zip, ".parquet": list_parquet, ".npy": list_array, ".npz": list_array}
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def image_folder(config: ImageFolder, seed: int, root: str | None = None) -> Dataset:
-    """Every readable image below the path; 2 % of them, at most 1,000, are held out.
+    """Every readable image; 2 % of them, at most 1,000, are held out.
 
-    Top-level sub-folders are the groups, where there are two or more of them.
+    Groups are the values of a column, or else sub-folders where there are two or more of them.
     """
-    folder = Path(config.path).expanduser()
-    if not config.path or not folder.is_dir():
-        what = "is a file" if config.path and folder.exists() else "does not exist"
-        raise UserError(f"--data {config.path!r} {what}; expected a folder of images")
-    paths = _image_files(folder)
-    if not paths:
-        raise UserError(
-            f"{folder} holds no images; expected files that end in {', '.join(sorted(SUFFIXES))}"
-        )
-    key = ("folder", _content(folder, paths), config.size)
-    images, about = load_or_pack(
-        f"folder-{config.size}", key, lambda: _decoded(folder, paths, config.size)
-    )
-    files = np.array(about["files"], dtype=object)
-    groups, names = _groups(about["files"])
-    train, heldout = _hold_out(groups, len(names), seed)
+    listing = list_images(config.path)
+    groups, names = groups_of(listing, config.group_by)  # of all; a bad name is refused at once
+    images, kept, notes = pack(listing, config.size)
+    groups, names = _renumbered(groups[kept], names)
+    train, heldout = hold_out(groups, len(names), seed)
     values = np.asarray(images[train])
-    counts = np.bincount(groups[train], minlength=len(names))
-    is_rare = len(names) > 1 and counts.min() < RARE_SHARE * len(train)
+    tables = [_attributes(listing, kept[part]) for part in (train, heldout)]
     return Dataset(
         values=values,
         groups=groups[train],
@@ -58,193 +46,88 @@ def image_folder(config: ImageFolder, seed: int, root: str | None = None) -> Dat
         heldout=np.asarray(images[heldout]),
         heldout_groups=groups[heldout],
         fingerprint=fingerprint(values, groups[train]),
-        rare=int(counts.argmin()) if is_rare else None,
-        files=tuple(files[train]),
-        notes=tuple(about["notes"]),
+        rare=rare_group(groups[train], len(names)),
+        files=tuple(np.array(listing.names, dtype=object)[kept[train]]),
+        notes=notes,
+        attributes=tables[0],
+        heldout_attributes=tables[1],
     )
 
 
-def _image_files(folder: Path) -> list[str]:
-    """Paths below the folder, relative and sorted; links are followed, each folder once."""
-    found: list[str] = []
-    seen: set[str] = set()
-    for parent, children, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(parent)
-        if real in seen:  # a link back to a folder that was walked already
-            children.clear()
-            continue
-        seen.add(real)
-        for name in names:
-            path = Path(parent, name)
-            if path.suffix.lower() in SUFFIXES and path.is_file():
-                found.append(path.relative_to(folder).as_posix())
-    return sorted(found)
+def list_images(path: str) -> Listing:
+    """Whatever a person means by a path: a folder, a file of images, or a name on the hub."""
+    place = Path(path).expanduser()
+    expected = "expected a folder of images, a .zip, .parquet, .npy or .npz file, or a hub name"
+    if path and place.is_dir():
+        return list_folder(place)
+    if path and place.exists():
+        if place.suffix.lower() not in READERS:
+            raise UserError(f"--data {path!r} is a file; {expected}")
+        return READERS[place.suffix.lower()](place)
+    if HUB_NAME.fullmatch(path) and place.suffix.lower() not in READERS:
+        return list_hub(path, otherwise="if a folder was meant: there is none of this name")
+    raise UserError(f"--data {path!r} does not exist; {expected}")
 
 
-def _content(folder: Path, paths: list[str]) -> str:
-    """sha256 over every file's relative path and bytes."""
-    digest = hashlib.sha256()
-    for path in paths:
-        try:
-            content = hashlib.sha256((folder / path).read_bytes()).digest()
-        except OSError:  # will be listed as unreadable
-            content = b"unreadable"
-        digest.update(hashlib.sha256(os.fsencode(path)).digest() + content)
-    return digest.hexdigest()
+# --- sides ---------------------------------------------------------------------------------------
 
 
-# --- pixels --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Decoded:
-    image: Image.Image  # L or RGB, upright, as large as it was
-    mode: str  # Pillow's name for what it was
-    has_alpha: bool
-    turned: bool
-
-
-def decode(path: Path) -> Decoded:
-    """One image (the first frame of an animation) as 8 bit grey or RGB; raises if it is unsound.
-
-    EXIF orientation is applied, transparency is laid on white, 16 bit is scaled to 8.
-    """
-    with Image.open(path) as opened:
-        mode = opened.mode
-        turned = opened.getexif().get(EXIF_ORIENTATION) in range(2, 9)
-        image = ImageOps.exif_transpose(opened)
-    has_alpha = image.has_transparency_data and mode not in SIXTEEN_BIT
-    if mode in SIXTEEN_BIT:
-        levels = np.asarray(image).astype(np.int64)
-        if levels.min() < 0 or levels.max() > 65535:
-            raise ValueError("more than 16 bits a pixel")
-        image = Image.fromarray(((levels * 255 + 32767) // 65535).astype(np.uint8))
-    elif mode == "F":
-        raise ValueError("floating-point pixels, of no known range")
-    elif has_alpha:
-        white = Image.new("RGBA", image.size, "white")
-        image = Image.alpha_composite(white, image.convert("RGBA"))
-    image = image.convert("L" if mode in GREY else "RGB")
-    return Decoded(image, mode, has_alpha, turned)
-
-
-def side_of_first(folder: Path) -> int:
+def side_of_first(path: Path) -> int:
     """The shorter side of the first image that can be read."""
-    for path in _image_files(folder):
-        with contextlib.suppress(Exception):  # Pillow raises a dozen kinds for bad files
-            return min(decode(folder / path).image.size)
-    raise UserError(f"{folder} holds no readable images; expected a folder of images")
+    sides = _sides(list_images(str(path)), 1)
+    if not sides:
+        raise UserError(f"{path} holds no readable images; expected a folder of images")
+    return sides[0]
 
 
-def fit(image: Image.Image, size: int) -> Image.Image:
-    """Shorter side to `size` (PIL's bilinear, antialiased when it shrinks), then the centre."""
-    width, height = image.size
-    scale = size / min(width, height)
-    width, height = max(size, round(width * scale)), max(size, round(height * scale))
-    if (width, height) != image.size:
-        image = image.resize((width, height), Image.Resampling.BILINEAR)
-    left, top = (width - size) // 2, (height - size) // 2
-    return image.crop((left, top, left + size, top + size))
+def nearest_side(listing: Listing) -> int:
+    """Of 32, 64, 128 and 256 the nearest to the median shorter side of the first images."""
+    sides = _sides(listing, N_PEEK)
+    median = float(np.median(sides)) if sides else 0.0
+    return min(SIDES, key=lambda side: abs(side - median))
 
 
-def _decoded(folder: Path, paths: list[str], size: int) -> Rows:
-    channels = "L" if all(_is_grey(folder / path) for path in paths) else "RGB"
-    shape = (len(channels), size, size)
-    about: dict[str, list[str]] = {"files": [], "notes": []}
+def _sides(listing: Listing, n: int) -> list[int]:
+    """The shorter sides of the first n images that can be opened, by their headers."""
 
-    def rows() -> Iterator[np.ndarray]:
-        skipped: list[str] = []
-        seen: Counter[str] = Counter()
-        sizes: set[tuple[int, int]] = set()
-        for path in paths:
-            printable = os.fsencode(path).decode("utf-8", "backslashreplace")
+    def readable() -> Iterator[int]:
+        for opener in listing.openers():
             try:
-                decoded = decode(folder / path)
-                pixels = np.asarray(fit(decoded.image.convert(channels), size))
-            except Exception:  # Pillow raises a dozen kinds for bad files and bombs
-                skipped.append(printable)
+                with opened(opener()) as image:
+                    side = min(image.size)
+            except Exception:  # Pillow raises a dozen kinds for bad files
                 continue
-            about["files"].append(printable)
-            sizes.add(decoded.image.size)
-            seen.update(_what_was_done(decoded, channels, size))
-            yield pixels.reshape(size, size, -1).transpose(2, 0, 1)  # [C, size, size]
-        about["notes"] += _notes(len(paths), skipped, seen, len(sizes), channels, size)
-        if len(about["files"]) < N_MIN:
-            raise UserError(
-                f"{folder} holds {len(about['files'])} readable images of {len(paths)} files; "
-                f"at least {N_MIN} are needed{_listed(', unreadable: ', skipped)}"
-            )
+            yield side
 
-    return Rows(len(paths), shape, rows(), about)
-
-
-def _is_grey(path: Path) -> bool:
-    """By the header only; a file that cannot be opened has no say."""
-    try:
-        with Image.open(path) as opened:
-            return opened.mode in GREY
-    except Exception:
-        return True
-
-
-# --- words ---------------------------------------------------------------------------------------
-
-
-def _what_was_done(decoded: Decoded, channels: str, size: int) -> Iterator[str]:
-    """The changes to one image, in the words of the notes."""
-    if decoded.mode in SIXTEEN_BIT:
-        yield "scaled from 16 bit to 8 bit"
-    if decoded.has_alpha:
-        yield "with transparency, laid on white"
-    if decoded.mode in GREY and channels == "RGB":
-        yield "converted from grey to RGB"
-    elif decoded.mode not in GREY and decoded.mode not in ("RGB", "RGBA"):
-        yield f"converted from {'palette' if decoded.mode == 'P' else decoded.mode} to RGB"
-    if decoded.turned:
-        yield "turned upright as their EXIF data say"
-    width, height = decoded.image.size
-    if min(width, height) != size:
-        yield f"{'enlarged' if min(width, height) < size else 'reduced'} to {size} pixels"
-    if width != height:
-        yield "cropped to the central square"
-
-
-def _notes(
-    n: int, skipped: list[str], seen: Counter[str], n_sizes: int, channels: str, size: int
-) -> list[str]:
-    colour = "grey" if channels == "L" else "RGB"
-    readable = n - len(skipped)
-    notes = [f"{n:,} image files, {readable:,} readable; used as {size} x {size} {colour}"]
-    if skipped:
-        notes.append(_listed(f"{len(skipped):,} unreadable, skipped: ", skipped))
-    if n_sizes > 1:
-        notes.append(f"{n_sizes:,} different sizes")
-    notes += [f"{count:,} {what}" for what, count in seen.most_common()]
-    return notes
-
-
-def _listed(before: str, names: list[str]) -> str:
-    """The first ten names and how many more; nothing if there are none."""
-    more = f" and {len(names) - N_NAMED:,} more" if len(names) > N_NAMED else ""
-    return f"{before}{', '.join(names[:N_NAMED])}{more}" if names else ""
+    return list(islice(readable(), n))
 
 
 # --- groups --------------------------------------------------------------------------------------
 
 
-def _groups(files: list[str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Top-level sub-folders as groups [N]; one group if there is one, or each holds one image."""
-    tops = [path.partition("/")[0] if "/" in path else "(top level)" for path in files]
-    counts = Counter(tops)
-    n_folders = len(set(counts) - {"(top level)"})
-    if n_folders < 2 or max(counts.values()) < 2:
-        return np.zeros(len(files), dtype=np.int64), ("all",)
-    names = tuple(sorted(counts))
-    index = {name: i for i, name in enumerate(names)}
-    return np.array([index[top] for top in tops], dtype=np.int64), names
+def groups_of(listing: Listing, group_by: str | None) -> tuple[np.ndarray, tuple[str, ...]]:
+    """int64 [N] and the groups' names: by a column, by sub-folders, or all in one."""
+    if group_by is not None:
+        if group_by not in listing.columns:
+            raise UserError(
+                f"--data.group-by {group_by}: {listing.where} has no such column"
+                f"{did_you_mean(group_by, listing.columns) if listing.columns else ''}"
+            )
+        return _numbered(listing.columns[group_by])
+    for name in GROUP_COLUMNS:
+        if name in listing.columns and len(set(listing.columns[name])) <= N_GROUPS_MAX:
+            return _numbered(listing.columns[name])
+    return _by_folder(listing.names)
 
 
-def _hold_out(groups: np.ndarray, n_groups: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def rare_group(groups: np.ndarray, n_groups: int) -> int | None:
+    """The smallest group, where it holds less than a fifth of the samples."""
+    counts = np.bincount(groups, minlength=n_groups)
+    is_rare = n_groups > 1 and counts.min() < RARE_SHARE * len(groups)
+    return int(counts.argmin()) if is_rare else None
+
+
+def hold_out(groups: np.ndarray, n_groups: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Training and held-out indices; no group loses its last image to the held-out set."""
     n_heldout = min(max(1, len(groups) // 50), 1_000)
     left = np.bincount(groups, minlength=n_groups)
@@ -255,3 +138,37 @@ def _hold_out(groups: np.ndarray, n_groups: int, seed: int) -> tuple[np.ndarray,
             left[groups[i]] -= 1
     chosen = np.sort(np.array(heldout, dtype=np.int64))
     return np.setdiff1d(np.arange(len(groups)), chosen), chosen
+
+
+def _by_folder(files: list[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Sub-folders below what all paths share; one group if there is one, or each holds one."""
+    parts = [path.split("/")[:-1] for path in files]
+    shared = len(_common(parts))
+    tops = [folders[shared] if len(folders) > shared else "(top level)" for folders in parts]
+    counts = Counter(tops)
+    if len(set(counts) - {"(top level)"}) < 2 or max(counts.values()) < 2:
+        return np.zeros(len(files), dtype=np.int64), ("all",)
+    return _numbered(np.array(tops, dtype=str))
+
+
+def _common(parts: list[list[str]]) -> list[str]:
+    first, last = min(parts), max(parts)
+    n = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last)))
+    return first[:n]
+
+
+def _numbered(column: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+    names, groups = np.unique(column, return_inverse=True)
+    return groups.astype(np.int64), tuple(str(name) or "(none)" for name in names)
+
+
+def _renumbered(groups: np.ndarray, names: tuple[str, ...]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Without the groups of which no image could be read."""
+    used, again = np.unique(groups, return_inverse=True)
+    return again.astype(np.int64), tuple(names[i] for i in used)
+
+
+def _attributes(listing: Listing, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """The columns that say yes or no, for these rows."""
+    tables = {name: binary(column) for name, column in listing.columns.items()}
+    return {name: values[rows] for name, values in tables.items() if values is not None}

@@ -6,9 +6,8 @@ import numpy as np
 from PIL import Image
 
 from diagan.config import ColoredMnist, DemoDigits, MnistFmnist
-from diagan.data.dataset import Dataset, fingerprint
+from diagan.data.dataset import Dataset, expect_enough, fingerprint
 from diagan.data.sources import load_split, resized
-from diagan.errors import UserError
 from diagan.random import numpy_generator
 
 COLOURS = ("red", "green")  # group 0 and 1 are the channels 0 and 1
@@ -21,14 +20,14 @@ def colored_mnist(config: ColoredMnist, seed: int, root: str | None = None) -> D
     """Every digit once, int(n * majority) in red and the rest in green (FACTS 1.4)."""
     images, labels = load_split("mnist", "train", "binary", config.size, root)
     test, _ = load_split("mnist", "test", "binary", config.size, root)
-    _expect_enough(config.n, len(images), "MNIST's training images")
+    expect_enough(config.n, len(images), "MNIST's training images")
     test = test[: _n_heldout(config.n)]
     return _colored(images[: config.n], labels[: config.n], test, config, seed)
 
 
 def demo_digits(config: DemoDigits, seed: int, root: str | None = None) -> Dataset:
     """Colored MNIST from the digits in the package; those after the first n are held out."""
-    _expect_enough(config.n, N_DEMO_MAX, "the digits in the package")
+    expect_enough(config.n, N_DEMO_MAX, "the digits in the package")
     with resources.files(__package__).joinpath("demo_digits.npz").open("rb") as file:
         stored = np.load(file, allow_pickle=False)
         bits, labels = stored["bits"], stored["labels"].astype(np.int64)
@@ -45,7 +44,7 @@ def mnist_fmnist(config: MnistFmnist, seed: int, root: str | None = None) -> Dat
     def mix(split: str, n: int, purpose: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         digits, digit_labels = load_split("mnist", split, "grey", config.size, root)
         clothes, cloth_labels = load_split("fashion_mnist", split, "grey", config.size, root)
-        _expect_enough(n, min(len(digits), len(clothes)), f"the {split} images")
+        expect_enough(n, min(len(digits), len(clothes)), f"the {split} images")
         groups = _split_groups(n, config.majority, seed, purpose)
         images, labels = np.array(digits[:n]), digit_labels[:n].copy()
         images[groups == 1] = clothes[:n][groups == 1]
@@ -111,8 +110,3 @@ def _dataset(
 def _n_heldout(n: int) -> int:
     """As many test images as keep MNIST's proportion: 10,000 for 60,000."""
     return max(1, n // 6)
-
-
-def _expect_enough(n: int, available: int, what: str) -> None:
-    if n > available:
-        raise UserError(f"--data.n {n}: expected at most {available:,}, of {what}")

@@ -60,6 +60,16 @@ def load_or_pack(
     return found
 
 
+def mapped(rows: np.ndarray, start: int, stop: int) -> np.ndarray:
+    """Some rows of the cache, left on the disk: sets that need not fit into memory.
+
+    torch wants arrays that can be written to; what is written stays in memory (copy on write).
+    """
+    assert isinstance(rows, np.memmap) and rows.filename
+    again = np.memmap(rows.filename, rows.dtype, "c", rows.offset, rows.shape)
+    return np.asarray(again[start:stop])
+
+
 def _load(path: Path) -> tuple[np.ndarray, dict[str, Any]] | None:
     try:
         meta = json.loads(path.with_suffix(".json").read_text())

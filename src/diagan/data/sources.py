@@ -10,9 +10,9 @@ import numpy as np
 from PIL import Image
 
 from diagan.data.pack import Rows, load_or_pack
+from diagan.data.tables import HUB, fetch, first_line
 from diagan.errors import UserError
 
-HUB = {"mnist": "ylecun/mnist", "fashion_mnist": "zalando-datasets/fashion_mnist"}
 Transform = Literal["grey", "binary"]
 
 
@@ -21,7 +21,9 @@ def load_split(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Images uint8 [N, size, size] (memory-mapped) and labels int64 [N] of `train` or `test`."""
     if root is None:
-        table = _from_hub(name, split)
+        table = fetch(
+            HUB[name], split, f"pass --data-root FOLDER, with {name}/{split}.parquet in it"
+        )
         source = f"{table._fingerprint}-{len(table)}"
     else:
         path = Path(root).expanduser() / name / f"{split}.parquet"
@@ -59,19 +61,7 @@ def _from_parquet(path: Path) -> Any:
     try:
         return datasets.Dataset(pyarrow.parquet.read_table(path))
     except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
-        raise UserError(f"{path} is not a sound parquet file: {_first_line(error)}") from None
-
-
-def _from_hub(name: str, split: str) -> Any:
-    import datasets
-
-    try:
-        return datasets.load_dataset(HUB[name], split=split)
-    except Exception as error:  # offline, gated, proxy, disk: the hub has a dozen exceptions
-        raise UserError(
-            f"{HUB[name]} could not be fetched from the Hugging Face hub ({_first_line(error)}); "
-            f"pass --data-root FOLDER, with {name}/{split}.parquet in it"
-        ) from None
+        raise UserError(f"{path} is not a sound parquet file: {first_line(error)}") from None
 
 
 def _decoded(table: Any, where: str, transform: Transform, size: int) -> Rows:
@@ -95,7 +85,3 @@ def _decoded(table: Any, where: str, transform: Transform, size: int) -> Rows:
                 yield row
 
     return Rows(len(table), (size, size), rows(), {"labels": labels})
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

@@ -19,4 +19,5 @@ class UnbiasedCritic:
     joint: bool = False
 
     def parts(self) -> Parts:
-        return Parts(critics=(FurtherCritic("critic", self.own_fakes, self.joint),))
+        critic = FurtherCritic("critic", self.own_fakes, self.joint)
+        return Parts(critics=(critic,), needs_one_score_per_image="rejection sampling")

@@ -1,10 +1,12 @@
 """What the networks share: D's output, its linear heads, and a quick dropout."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+
+N_REFERENCES = 3  # images beside which a D with batch statistics sees each image in eval mode
 
 
 class Scores(NamedTuple):
@@ -16,13 +18,22 @@ class Scores(NamedTuple):
 
 
 class Discriminator(nn.Module):
-    """A feature trunk, a linear layer to the logit, and a linear layer for each further head."""
+    """A feature trunk, a linear layer to the logit, and a linear layer for each further head.
 
-    def __init__(self, trunk: nn.Module, n_features: int, heads: Mapping[str, int]) -> None:
+    `linear` makes these layers, for networks whose own are normalised or scaled; a head with one
+    output is a logit of its own and must be free to choose its slope.
+    """
+
+    def __init__(
+        self, trunk: nn.Module, n_features: int, heads: Mapping[str, int],
+        linear: Callable[[int, int], nn.Module] = nn.Linear,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.trunk = trunk
-        self.logit = nn.Linear(n_features, 1)
-        self.heads = nn.ModuleDict({name: nn.Linear(n_features, n) for name, n in heads.items()})
+        self.logit = linear(n_features, 1)
+        self.heads = nn.ModuleDict(
+            {name: (linear if n > 1 else nn.Linear)(n_features, n) for name, n in heads.items()}
+        )
 
     def forward(self, x: Tensor) -> Scores:
         features = self.trunk(x)
@@ -31,6 +42,9 @@ class Discriminator(nn.Module):
             features = features.float()
             logits = self.logit(features).squeeze(1)
             return Scores(logits, features, {n: head(features) for n, head in self.heads.items()})
+
+    def set_references(self, images: Tensor) -> None:
+        """Take N_REFERENCES images of the data; only a D with batch statistics needs them."""
 
 
 class Dropout(nn.Module):
