@@ -92,7 +92,7 @@ def evaluate_run(
 def evaluate_arm(
     run: RunDir, arm: Arm, real: Reals, wanted: Sequence[Protocol], shown: Display
 ) -> list[Line]:
-    """Draw from an arm once, keep a grid of it, and measure; older lines of the same go."""
+    """Draw from an arm once, keep a grid of it, and measure; older lines of it go."""
     steps = checkpoint.steps(run.checkpoints, arm.name)
     if not steps:
         raise UserError(f"{run.path} has no checkpoint of {arm.name}; train it first")
@@ -111,10 +111,15 @@ def evaluate_arm(
         rate = {"metric": "acceptance_rate", "value": drawn.acceptance_rate, "n_fake": n}
         found.insert(0, rate | {"seed": real.seed} | about)
     new = {identity(line) for line in found}
-    cut_lines(run.metrics, lambda line: identity(line) not in new)
+    cut_lines(run.metrics, lambda line: identity(line) not in new and not outdated(line, about))
     for line in found:
         append_line(run.metrics, line)
     return found
+
+
+def outdated(line: Line, about: Line) -> bool:
+    """Whether a line is of an earlier checkpoint of the arm."""
+    return line["arm"] == about["arm"] and line.get("checkpoint") != about["checkpoint"]
 
 
 def identity(line: Line) -> tuple[object, ...]:
