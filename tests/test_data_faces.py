@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,3 +89,10 @@ def test_rates_beyond_one_are_refused():
     with pytest.raises(UserError, match=r"--data\.bald 1\.5: expected between 0 and 1"):
         configs.check(config)
     assert configs.check(replace(config, data=DrawnFaces(bald=1)))
+
+
+def test_attributes_are_columns_of_the_samples():
+    data = load_dataset(DrawnFaces(n=60), seed=0)
+    assert set(data.columns) >= {"group", "attribute:hat", "attribute:bald"}
+    assert data.columns["attribute:hat"].tolist() == data.attributes["hat"].tolist()
+    assert pa.table(data.columns).num_rows == 60

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
 from diagan import config, diagnosis, ldr
 from diagan.config import Score
-from diagan.data import Dataset, as_input, load_dataset
+from diagan.data import as_input, load_dataset
 from diagan.diagnosis import Diagnosis, Grouping
 from diagan.errors import UserError
 from diagan.losses import LOSSES
@@ -160,7 +159,7 @@ def diagnose_checkpoint(
     about = {"mode": "checkpoint", "is_ldr": is_ldr(trained), "arm": trained.arm,
              "scored_by": trained.rejects_by, "first_step": trained.step,
              "last_step": trained.step, "s_0": seen.s_0, "n_fake": seen.n_fake}  # fmt: skip
-    diagnosis.write(target, found, columns(data), about)
+    diagnosis.write(target, found, data.columns, about)
     if data.is_image:
         keep_thumbnails(target, data, found.score, settings.seed)
     if out is None:
@@ -193,10 +192,3 @@ def doubts(trained: TrainedGenerator) -> list[str]:
             "is so beside these, and not beside the data."
         )
     return found
-
-
-def columns(data: Dataset) -> dict[str, Any]:
-    """What is known of each sample beside its score."""
-    found: dict[str, Any] = {"group": pa.array(np.array(data.group_names)[data.groups])}
-    found |= {"label": data.labels} if data.labels is not None else {}
-    return found | ({"file": list(data.files)} if data.files is not None else {})

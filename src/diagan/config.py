@@ -362,6 +362,8 @@ class Config:
     rejection: Rejection = field(default_factory=Rejection)
     plain_arm: bool = True
     """Also train on without weights from the same phase 1, to compare with."""
+    weighted_arm: bool = True
+    """Train on with weights: Dia-GAN. Off for baselines that change the game instead."""
     n_evaluate: int = 10_000
     """Generated images per arm from which group shares are counted."""
     log_every: int = 50

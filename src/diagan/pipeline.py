@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from diagan import config, diagnosis, protocols
 from diagan.config import Config, Score
@@ -166,14 +165,11 @@ def diagnose_run(run: RunDir, c: Config, data: Dataset) -> diagnosis.Diagnosis:
         steps = [c.record_start, c.phase1_steps]
     else:
         found = diagnosis.diagnose((record.read(step) for step in steps), c.score, grouping)
-    columns: dict[str, Any] = {"group": pa.array(np.array(data.group_names)[data.groups])}
-    columns |= {"label": data.labels} if data.labels is not None else {}
-    columns |= {"file": list(data.files)} if data.files is not None else {}
     about = {"mode": c.record.mode, "is_ldr": is_ldr(c),
              "first_step": steps[0], "last_step": steps[-1]}  # fmt: skip
     if data.is_image:
         keep_thumbnails(run, data, found.score, c.seed)
-    diagnosis.write(run, found, columns, about)
+    diagnosis.write(run, found, data.columns, about)
     return found
 
 

@@ -51,7 +51,7 @@ def stages(config: Config) -> list[Stage]:
     found = [Stage("phase1", 0, p1)]
     if p1 < end:
         found += [Stage("plain", p1, end)] if config.plain_arm else []
-        found += [Stage("weighted", p1, end, weighted=True)]
+        found += [Stage("weighted", p1, end, weighted=True)] if config.weighted_arm else []
     return found
 
 

@@ -293,7 +293,8 @@ def report(args: Report) -> None:
 
 def list_experiments(args: List) -> None:
     for e in EXPERIMENTS.values():
-        print(f"{e.name:18} {e.paper or '-':26} {e.about}")
+        needs = f" (needs {e.needs})" if e.needs else ""
+        print(f"{e.name:26} {e.paper or '-':30} {e.about}{needs}")
     print("\nscales: paper (as it is), cpu (minutes on two cores), smoke (seconds)")
 
 

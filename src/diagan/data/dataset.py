@@ -39,6 +39,16 @@ class Dataset:
     def is_image(self) -> bool:
         return self.values.dtype == np.uint8
 
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """What is known of each training sample, by the names of samples.parquet."""
+        found = {"group": np.array(self.group_names)[self.groups]}
+        if self.labels is not None:
+            found["label"] = self.labels
+        if self.files is not None:
+            found["file"] = np.array(self.files)
+        return found | {f"attribute:{name}": has for name, has in self.attributes.items()}
+
 
 def fingerprint(*arrays: np.ndarray) -> str:
     """The first 16 hex digits of a sha256 over the arrays' types, shapes and bytes."""

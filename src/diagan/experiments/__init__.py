@@ -2,14 +2,14 @@
 
 from diagan.config import Config, did_you_mean
 from diagan.errors import UserError
-from diagan.experiments import demo, gaussians, mnist
+from diagan.experiments import baselines, demo, gaussians, images, mnist
 from diagan.experiments.common import Experiment
 from diagan.experiments.scales import SCALES, at_scale
 
 __all__ = ["EXPERIMENTS", "SCALES", "Experiment", "at_scale", "find"]
 
 EXPERIMENTS: dict[str, Experiment] = {
-    e.name: e for e in (*demo.EXPERIMENTS, *gaussians.EXPERIMENTS, *mnist.EXPERIMENTS)
+    e.name: e for room in (demo, gaussians, mnist, images, baselines) for e in room.EXPERIMENTS
 }
 
 

@@ -7,9 +7,10 @@ from diagan.config import Config
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named config. `paper` says which table or figure it belongs to."""
+    """A named config. `paper` says which table or figure it belongs to, `needs` what it takes."""
 
     name: str
     about: str
     paper: str
     config: Config
+    needs: str = ""
