@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from diagan.metrics import MIN_GROUP
 from diagan.rundir import RunDir, read_json, read_lines
 
-MIN_GROUP = 10  # a group with fewer real samples gets no interval and no verdict
 ARMS = (
     ("phase1", False, "images of the GAN"),
     ("plain", False, "images of the plain GAN"),
