@@ -65,17 +65,24 @@ def measure(kind: str, seed: int) -> dict[str, float]:
     return result
 
 
+def stored() -> dict[str, dict[str, float]]:
+    return json.loads(RESULT.read_text())["runs"] if RESULT.exists() else {}
+
+
+def keep(name: str, found: dict[str, float]) -> None:
+    """Beside what other processes have kept meanwhile."""
+    about = {"command": "python -m benchmarks quality", "date": time.strftime("%F"), "steps": STEPS}
+    RESULT.write_text(json.dumps({**about, "runs": stored() | {name: found}}, indent=1) + "\n")
+
+
 def main() -> None:
     if "DIAGAN_DATA" not in os.environ:
         sys.exit("set DIAGAN_DATA to a folder with mnist/train.parquet")
-    done = json.loads(RESULT.read_text())["runs"] if RESULT.exists() else {}
     for seed in SEEDS:
         for kind in ("fast", "plain"):
-            if f"{kind}-{seed}" not in done:
-                done[f"{kind}-{seed}"] = measure(kind, seed)
-                about = {"command": "python -m benchmarks quality", "date": time.strftime("%F")}
-                text = json.dumps({**about, "steps": STEPS, "runs": done}, indent=1)
-                RESULT.write_text(text + "\n")
+            if f"{kind}-{seed}" not in stored():
+                keep(f"{kind}-{seed}", measure(kind, seed))
+    done = stored()
     for name in done["fast-0"]:
         fast = np.array([done[f"fast-{seed}"][name] for seed in SEEDS])
         plain = np.array([done[f"plain-{seed}"][name] for seed in SEEDS])

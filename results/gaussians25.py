@@ -1,8 +1,9 @@
 """25 Gaussians: LDRM of the modes over time and what G makes of them (Figure 2).
 
-    python results/gaussians25.py [--seeds 3] [--steps N]
+    python results/gaussians25.py [--seeds 0 1 2] [--steps N]
 
-Writes results/gaussians25.json and, per seed, results/gaussians25-seedN.png.
+Writes results/gaussians25-seedN.json and .png as each seed ends; a seed that is there is not run
+again. results/gaussians25.json sums up all that are there.
 """
 
 import argparse
@@ -49,7 +50,6 @@ class Watch:
         record = score_all(self.game.d.net, values, as_input, step=moment.step, seed=self.seed)
         self.records.append(record.numpy())
         ldrm = np.mean(self.records, axis=0)
-        self.last_ldrm = ldrm
         latents = torch.randn(N_FAKE, 2, generator=self.game.draws.generator("count", moment.step))
         with torch.no_grad():
             fake = self.game.g.net(latents).numpy()
@@ -58,14 +58,23 @@ class Watch:
             {
                 "step": moment.step,
                 "n_records": len(self.records),
-                "ldrm": [float(ldrm[self.groups == m].mean()) for m in range(N_MODES)],
+                "ldrm": [round(float(ldrm[self.groups == m].mean()), 5) for m in range(N_MODES)],
                 "high_quality": counts.high_quality.tolist(),
                 "share": counts.share,
             }
         )
 
+    @property
+    def boxes(self) -> list[list[float]]:
+        """Quantiles 0, 25, 50, 75 and 100 % of the samples' LDRM in each mode, at the end."""
+        ldrm = np.mean(self.records, axis=0)
+        levels = (0, 0.25, 0.5, 0.75, 1)
+        return [
+            np.quantile(ldrm[self.groups == m], levels).round(5).tolist() for m in range(N_MODES)
+        ]
 
-def measure(seed: int, steps: int | None) -> Watch:
+
+def measure(seed: int, steps: int | None) -> dict:
     config = resolve(replace(find("gaussians25"), seed=seed))
     config = replace(config, steps=steps or config.steps)
     fabric = launch(config)
@@ -77,7 +86,14 @@ def measure(seed: int, steps: int | None) -> Watch:
     observer = Observer("watch", watch.look, config.record.every, config.record_start)
     game.parts = compose([game.parts, Parts(observers=(observer,))])
     train(game, config.steps)
-    return watch
+    return {
+        "command": f"python results/gaussians25.py --seeds {seed}",
+        "date": time.strftime("%Y-%m-%d"),
+        "scale": "paper" if steps is None else f"{steps} steps",
+        "precision": config.precision,
+        "boxes": watch.boxes,
+        "rows": watch.rows,
+    }
 
 
 def verdict(rows_by_seed: list[list[dict]]) -> dict:
@@ -107,10 +123,11 @@ def rank_correlation(ldrm: np.ndarray, counts: np.ndarray) -> float:
     return float(np.mean([np.corrcoef(x, y)[0, 1] for x, y in zip(a, b)]))
 
 
-def draw(watch: Watch, seed: int) -> None:
-    steps = [row["step"] for row in watch.rows]
-    ldrm = np.array([row["ldrm"] for row in watch.rows])
-    counts = np.array([row["high_quality"] for row in watch.rows])
+def draw(found: dict, seed: int) -> None:
+    rows = found["rows"]
+    steps = [row["step"] for row in rows]
+    ldrm = np.array([row["ldrm"] for row in rows])
+    counts = np.array([row["high_quality"] for row in rows])
     figure, axes = plt.subplots(1, 3, figsize=(15, 4.5), constrained_layout=True)
     extent = (steps[0], steps[-1], -0.5, N_MODES - 0.5)
     for axis, values, title in (
@@ -124,8 +141,9 @@ def draw(watch: Watch, seed: int) -> None:
         image = axis.imshow(values.T, aspect="auto", origin="lower", extent=extent, **style)
         figure.colorbar(image, ax=axis)
         axis.set(title=title, xlabel="step", ylabel="mode (5x + y)")
-    boxes = [watch.last_ldrm[watch.groups == m] for m in range(N_MODES)]
-    axes[2].boxplot(boxes, positions=range(N_MODES), showfliers=False)
+    names = ("whislo", "q1", "med", "q3", "whishi")
+    boxes = [dict(zip(names, quantiles)) for quantiles in found["boxes"]]
+    axes[2].bxp(boxes, positions=range(N_MODES), showfliers=False)
     axes[2].set(title="at the end: LDRM (boxes), count (line)", xlabel="mode", ylabel="LDRM")
     twin = axes[2].twinx()
     twin.plot(range(N_MODES), counts[-1], color="tab:blue", marker="o", linewidth=1)
@@ -135,28 +153,36 @@ def draw(watch: Watch, seed: int) -> None:
     figure.savefig(HERE / f"gaussians25-seed{seed}.png", dpi=80)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int)
-    args = parser.parse_args()
-    watches = [measure(seed, args.steps) for seed in range(args.seeds)]
-    for seed, watch in enumerate(watches):
-        draw(watch, seed)
-    by_seed = {
-        str(seed): {"end": watch.rows[-1], **verdict([watch.rows])}
-        for seed, watch in enumerate(watches)
-    }
+def sum_up(by_seed: dict[int, dict]) -> dict:
     found = {
-        "command": f"python results/gaussians25.py --seeds {args.seeds}",
+        "command": f"python results/gaussians25.py --seeds {' '.join(map(str, by_seed))}",
         "date": time.strftime("%Y-%m-%d"),
-        "scale": "paper" if args.steps is None else f"{args.steps} steps",
-        "precision": "float32",
+        "scale": " and ".join(sorted({one["scale"] for one in by_seed.values()})),
         "short": f"fewer than {SHORT * FAIR:.0f} high-quality points of {N_FAKE:,}",
-        "all_seeds": verdict([watch.rows for watch in watches]),
-        "by_seed": by_seed,
+        "all_seeds": verdict([one["rows"] for one in by_seed.values()]),
+        "by_seed": {
+            str(seed): {"end": one["rows"][-1], **verdict([one["rows"]])}
+            for seed, one in by_seed.items()
+        },
     }
     (HERE / "gaussians25.json").write_text(json.dumps(found, indent=1) + "\n")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--steps", type=int)
+    args = parser.parse_args()
+    for seed in args.seeds:
+        file = HERE / f"gaussians25-seed{seed}.json"
+        if not file.exists():
+            found = measure(seed, args.steps)
+            file.write_text(json.dumps(found) + "\n")
+            draw(found, seed)
+    files = sorted(HERE.glob("gaussians25-seed*.json"))
+    seeds = {int(file.stem.removeprefix("gaussians25-seed")): file for file in files}
+    found = sum_up({seed: json.loads(file.read_text()) for seed, file in seeds.items()})
     print(json.dumps(found["all_seeds"], indent=1))
 
 
