@@ -5,16 +5,18 @@ python -m benchmarks [NAME ...]        # all but `quality`, which takes an hour 
 
 import sys
 
-from benchmarks import metrics, overhead, quality, step, stream
+from benchmarks import metrics, networks, overhead, quality, report, step, stream
 
 BENCHMARKS = {
     "step": step,
+    "networks": networks,
     "overhead": overhead,
     "stream": stream,
     "metrics": metrics,
+    "report": report,
     "quality": quality,
 }
-DEFAULT = ("step", "overhead", "stream", "metrics")
+DEFAULT = ("step", "networks", "overhead", "stream", "metrics", "report")
 
 
 def main() -> None:

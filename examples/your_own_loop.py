@@ -1,70 +1,52 @@
-"""Dia-GAN in a training loop of your own: what diagan adds to it is marked 1 to 4.
+"""A training loop of your own, in plain PyTorch. What diagan adds to it are the ten lines with +.
 
-A plain PyTorch GAN learns points of which 5 % lie apart, and forgets these. Half a minute.
+The GAN forgets the few points that lie apart. In the second half it learns from weighted draws, and
+makes too many of them; a critic that sees the data as they are rejects what is too much.
 """
 
 import copy
-import tempfile
 
 import torch
-from torch import nn
-from torch.nn.functional import softplus
-from torch.utils.data import DataLoader, TensorDataset
+from toy import BATCH, N_STEPS, OUT, adam, average, d_loss, forever, g_loss, network, points, tell
+from toy import loader as loader_of
 
-from diagan import Grouping, LdrRecord, RejectionSampler, Score, WeightedSampler, diagnose
-
-torch.manual_seed(0)
-is_rare = torch.rand(4_000) < 0.05
-points = 0.5 * torch.randn(4_000, 2) + torch.tensor([5.0, 0.0]) * is_rare[:, None]
+from diagan import LdrRecord, RejectionSampler, WeightedSampler, diagnose  # +
 
 
-def network(n_out):
-    hidden = [nn.Linear(2, 64), nn.LeakyReLU(0.2), nn.Linear(64, 64), nn.LeakyReLU(0.2)]
-    net = nn.Sequential(*hidden, nn.Linear(64, n_out))
-    net.adam = torch.optim.Adam(net.parameters(), lr=1e-3, betas=(0.5, 0.9))
-    return net
+def batches(sampler=None):
+    return forever(loader_of(sampler))
 
 
-def learn(net, loss):
-    net.adam.zero_grad()
+def learn(optimiser, loss):
+    optimiser.zero_grad()
     loss.backward()
-    net.adam.step()
+    optimiser.step()
 
 
-def play(reals):  # a batch of reals for each discriminator; G plays against d
-    fake = g(torch.randn(256, 2))
-    for net, real in reals.items():
-        learn(net, softplus(-net(real)).mean() + softplus(net(fake.detach())).mean())
-    learn(g, softplus(-d(fake)).mean())
+def generate(n, random=None):
+    return g_ema(torch.randn(n, 2, generator=random))
 
 
-def batches(**order):
-    while True:
-        for (real,) in DataLoader(TensorDataset(points), 256, drop_last=True, **order):
-            yield real
+g, d = network(2), network(1)
+g_adam, d_adam, g_ema = adam(g), adam(d), copy.deepcopy(g)
+reals = batches()
+record = LdrRecord(f"{OUT}/record", n=len(points))  # +
 
+for step in range(1, N_STEPS + 1):
+    real, fake = next(reals), g(torch.randn(BATCH, 2))
+    if step == N_STEPS // 2:  # + the last 15 records tell what g misses
+        c, c_adam = copy.deepcopy((d, d_adam))  # +
+        weighted = batches(WeightedSampler(diagnose([*record][-15:]).weights))  # +
+    if step >= N_STEPS // 2:  # + the data as they are for a critic, weighted draws for d
+        learn(c_adam, d_loss(c, real, fake.detach()))  # +
+        real = next(weighted)  # +
+    learn(d_adam, d_loss(d, real, fake.detach()))
+    learn(g_adam, g_loss(d, fake))
+    average(g_ema, g)
+    if step % 20 == 0:
+        tell(generate(2_000), f"step {step}")
+        record.add(step, d(points))  # + what d says of every sample, in eval mode
 
-def tell(samples, name):
-    print(f"{(samples[:, 0] > 2.5).float().mean():6.1%} {name}")
-
-
-g, d, uniform = network(n_out=2), network(n_out=1), batches(shuffle=True)
-record = LdrRecord(tempfile.mkdtemp(), n=len(points))
-for step in range(1_500):
-    play({d: next(uniform)})
-    if step >= 1_000 and step % 10 == 0:
-        record.add(step, d(points))  # 1. record what D says of every sample (in eval mode)
-groups = Grouping(is_rare, ["common", "rare"], rare=1)  # only to see how well it does
-found = diagnose(record, Score(centre="median", clip="floor"), groups)  # 2. diagnose
-print(f"A rare sample outscores a common one with probability {found.auc['score']:.3f}. Rare are")
-tell(points, "of the data")
-tell(g(torch.randn(10_000, 2)), "of what the plain GAN makes")
-
-weighted = batches(sampler=WeightedSampler(found.weights))  # 3. draw by the weights
-critic = copy.deepcopy(d)  # with its Adam; sees the data as they are, so that it can reject
-for _ in range(1_500):
-    play({d: next(weighted), critic: next(uniform)})
-tell(g(torch.randn(10_000, 2)), "of what it makes after training on with weights: too many now")
-
-sampler = RejectionSampler(lambda n, random: g(torch.randn(n, 2, generator=random)), critic)
-tell(sampler.sample(10_000), "of what rejection keeps of that")  # 4. reject
+tell(points, "the data")
+tell(generate(5_000), "what g makes")
+tell(RejectionSampler(generate, c).sample(5_000), "what the critic keeps of it")  # +

@@ -145,7 +145,8 @@ def test_centring_moves_the_ldr_and_not_its_variance():
 def test_a_run_without_a_record(unrecorded):
     found = diagnose_checkpoint(unrecorded)
     table = pq.read_table(unrecorded / "samples.parquet")
-    assert table.column_names == ["index", "group", "label", "ldrm", "ldrv", "score", "weight"]
+    known, scored = ["index", "group", "label"], ["ldrm", "ldrv", "score", "weight"]
+    assert table.column_names == [*known, "flag", "cluster", *scored]
     assert np.array_equal(table["score"], found.score)
     assert np.sum(table["weight"]) == pytest.approx(1)
     about = read_json(unrecorded / "diagnosis.json")

@@ -29,8 +29,8 @@ def with_augment(config, colour=True, translation=0.125, cutout=0.5):
 
 
 class Draws:
-    def generator(self, purpose, position):
-        return generator(0, purpose, position)
+    def uniforms(self, purpose, position, rows, n):
+        return torch.rand(rows, n, generator=generator(0, purpose, position))
 
 
 def turn_at(player="D", position=0, n_scored=0):
@@ -90,6 +90,26 @@ def test_real_and_fake_are_altered_by_the_same_policy_with_other_draws():
     d_loss(turn, game.parts, non_saturating)
     assert turn.n_scored == 2
     assert not torch.equal(turn.real_logits, turn.fake_logits)
+
+
+class Process:
+    """As much of a process as draws need to know."""
+
+    world_size, device = 2, "cpu"
+
+    def __init__(self, rank: int) -> None:
+        self.global_rank = rank
+
+
+def test_two_processes_alter_their_slices_as_one_alters_the_whole():
+    game = game_of(with_augment(SMOOTH))
+    turn = turn_of(game, "D")
+    whole = ALL.alter(turn.real, turn)
+    slices = []
+    for rank in (0, 1):
+        turn.draws = replace(game.draws, fabric=Process(rank))
+        slices += [ALL.alter(turn.real[rank::2], turn)]
+    assert torch.equal(torch.stack(slices, dim=1).flatten(0, 1), whole)
 
 
 def test_the_gradient_passes_to_the_images():

@@ -36,6 +36,9 @@ class Draws:
     def generator(self, purpose, position):
         return generator(0, purpose, position)
 
+    def uniforms(self, purpose, position, rows, n):
+        return torch.rand(rows, n, generator=self.generator(purpose, position))
+
 
 def method(values, reals=None, n_candidates=64, n_latent=1) -> Inclusive:
     return Inclusive(1.0, 1.0, n_candidates, 1, 3, values, lambda x: x, reals, n_latent)

@@ -1,9 +1,10 @@
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagan.random import derive_seed, generator, numpy_generator
+from diagan.random import derive_seed, generator, numpy_generator, seed_torch
 
 keys = st.tuples(
     st.integers(-(2**40), 2**40), st.text(max_size=8), st.integers(0, 2**40), st.integers(0, 999)
@@ -55,3 +56,11 @@ def test_the_global_generators_are_untouched():
     numpy_generator(0, "z").random(4)
     assert torch.equal(before, torch.get_rng_state())
     assert np.array_equal(numpy_before, np.random.get_state()[1])
+
+
+def test_seeding_torch_draws_what_manual_seed_would_without_its_stack_trace(monkeypatch):
+    torch.manual_seed(derive_seed(3, "noise", 7))
+    expected = torch.rand(5)
+    monkeypatch.setattr("traceback.format_stack", lambda *_: pytest.fail("formats a stack trace"))
+    seed_torch(3, "noise", 7)
+    assert torch.equal(torch.rand(5), expected)

@@ -176,6 +176,13 @@ def test_eval_mode_scores_each_sample_by_itself():
     torch.testing.assert_close(logits, alone)
 
 
+def test_large_images_are_scored_a_few_at_a_time(monkeypatch):
+    monkeypatch.setattr("diagan.batches.PIXELS", 3)
+    net = Noisy()
+    score_all(net, points(7)[:, :, None, None], lambda x: x.flatten(1))
+    assert net.seen == [3, 3, 1]
+
+
 def test_train_mode_has_whole_batches_and_a_new_order_each_time():
     net = Noisy()
     values = points(33)

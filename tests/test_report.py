@@ -5,209 +5,34 @@ import os
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+from report_runs import (
+    NASTY,
+    Page,
+    group_row,
+    image_run,
+    phase1_run,
+    point_run,
+    read,
+    write_record,
+    write_samples,
+)
+from report_runs import diagnosis as diagnosis_json
 
-from diagan.config import DCGAN, MLP, Config, DemoDigits, Gaussians25, Record, to_json
+from diagan.cli import main
+from diagan.config import DCGAN, Config, DemoDigits, to_json
 from diagan.errors import UserError
-from diagan.report import numbers, write_report
+from diagan.experiments import find
+from diagan.report import figures, numbers, pictures, write_comparison, write_report
 from diagan.report.contents import Contents
-from diagan.report.sections import MAX_MAP_POINTS, N_MAP_HIGHEST, choose_points
+from diagan.report.sections.ldr_map import MAX_POINTS, N_HIGHEST, choose_points
 from diagan.rundir import RunDir, append_line, write_json
-
-RECORDS = [100, 200, 300]
-NASTY = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>')
-
-
-class Page(HTMLParser):
-    """The attributes and visible text of a page, as a browser parses it."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str]]] = []
-        self.rows: list[list[str]] = []
-        self.ids: set[str] = set()
-        self.words: list[str] = []
-        self._inside: list[str] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        attributes = {name: value or "" for name, value in attrs}
-        self.tags.append((tag, attributes))
-        self.ids.add(attributes.get("id", ""))
-        self._inside.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag):
-        if tag in self._inside:
-            while self._inside.pop() != tag:
-                pass
-
-    def handle_data(self, data):
-        if "script" in self._inside or "style" in self._inside:
-            return
-        self.words.append(data)
-        if "td" in self._inside or "th" in self._inside:
-            self.rows[-1][-1] += data.replace("\xa0", " ")
-
-    @property
-    def text(self) -> str:
-        return re.sub(r"\s+", " ", "".join(self.words))
-
-    def row(self, first: str, length: int = 0) -> list[str]:
-        """The cells of the row that begins so, of the table with so many columns."""
-        return next(r for r in self.rows if r and r[0] == first and len(r) >= length)
-
-
-def read(path: Path) -> Page:
-    return Page((path / "report.html").read_text(encoding="utf-8"))
-
-
-def write_samples(run: RunDir, names, score_of, *, ldrv_missing=()) -> None:
-    """A table of samples whose LDRM is their score less 0.5 and whose LDRV is 0.25 (k = 1)."""
-    n = len(names)
-    score = np.asarray(score_of, dtype=float)
-    ldrv = [None if i in ldrv_missing else 0.25 for i in range(n)]
-    columns = {
-        "index": np.arange(n),
-        "group": list(names),
-        "file": [f"{name}/{i}.png" for i, name in enumerate(names)],
-        "ldrm": score - 0.5,
-        "ldrv": pa.array(ldrv, pa.float64()),
-        "score": score,
-        "weight": np.full(n, 1 / n),
-    }
-    run.path.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns), run.samples)
-
-
-def write_record(run: RunDir, n: int, steps=RECORDS, is_ldr: bool = True) -> None:
-    run.record.mkdir(parents=True)
-    about = {"format": 1, "n": n, "mode": "eval", "is_ldr": is_ldr}
-    write_json(run.record / "meta.json", about)
-    for step in steps:
-        np.save(run.record / f"{step:06d}.npy", np.linspace(0, 1, n, dtype=np.float32) + step)
-
-
-def write_log(run: RunDir, stages) -> None:
-    for stage, steps in stages.items():
-        for step in steps:
-            line = {"stage": stage, "step": step, "images": step * 64, "loss_D": 1.3, "loss_G": 0.8}
-            line |= {"d_real": 0.6, "d_fake": 0.4, "lr": 1e-4, "time": 1_790_000_000.0 + step}
-            line |= {"loss_critic": 1.2} if stage == "weighted" else {}
-            append_line(run.log, line)
-
-
-def share_line(group, arm, value, low, high, drs=False, n_fake=2_000):
-    return {
-        "metric": "group_share", "value": value, "arm": arm, "drs": drs, "n_fake": n_fake,
-        "seed": 0, "checkpoint": f"{arm}-400", "group": group, "low": low, "high": high,
-        "probe": "3nn_pixels", "probe_accuracy": 0.9984, "probe_balanced_accuracy": 0.981,
-    }  # fmt: skip
-
-
-def group_row(name, n, share, score, weight_share):
-    return {"name": name, "n": n, "share": share, "ldrm": score - 0.5, "ldrv": 0.25,
-            "score": score, "weight_share": weight_share}  # fmt: skip
-
-
-def diagnosis(n, groups, rare, auc, **others):
-    return {
-        "format": 1, "n": n, "n_records": 3, "first_step": 100, "last_step": 300, "mode": "eval",
-        "is_ldr": True, "k": 1.0, "k_is_auto": False, "centre": "none", "floor": 0.01,
-        "ratio": 50.0, "clip": "cap", "exponent": 1.0, "groups": groups, "rare": rare, "auc": auc,
-        "warnings": [], **others,
-    }  # fmt: skip
-
-
-def image_run(path: Path, names=("red", "green"), n: int = 200, n_rare: int = 6) -> RunDir:
-    """Two groups; the last n_rare samples are of the rare one and score highest."""
-    run = RunDir(path)
-    rng = np.random.default_rng(0)
-    config = Config(DemoDigits(n=n), DCGAN(), steps=400, record=Record(every=100), seed=7)
-    write_json(run.config, to_json(config))
-    write_json(
-        run.provenance,
-        {
-            "command": f"diagan run --data.kind {names[1]}",
-            "versions": {"diagan": "0.1.0", "torch": "2.13"},
-            "fingerprint": "0123456789abcdef",
-            "estimates": {"seconds": 180},
-            "notes": [f"2 unreadable, skipped: {names[0]}.png"],
-        },
-    )
-    group = [names[0]] * (n - n_rare) + [names[1]] * n_rare
-    score = np.r_[np.linspace(1, 2, n - n_rare), np.linspace(4, 5, n_rare)]
-    write_samples(run, group, score)
-    groups = [
-        group_row(names[0], n - n_rare, 1 - n_rare / n, 1.5, 0.9),
-        group_row(names[1], n_rare, n_rare / n, 4.5, 0.1),
-    ]
-    auc = {"ldrm": 0.9, "ldrv": 0.5, "score": 0.974}
-    warning = "The weights are nearly uniform: 1.0% of the draws move."
-    write_json(run.diagnosis, diagnosis(n, groups, names[1], auc, warnings=[warning]))
-    write_record(run, n)
-    write_log(run, {"phase1": range(50, 301, 50), "plain": [350, 400], "weighted": [350, 400]})
-    for step in (350, 400):
-        append_line(run.log, {"stage": "weighted", "step": step, "warning": "D has won: stop."})
-    for name, data, plain, dia, rejected in (
-        (names[1], 0.029, (0.004, 0.0017, 0.0078), (0.041, 0.033, 0.051), (0.028, 0.021, 0.036)),
-        (names[0], 0.971, (0.996, 0.9922, 0.998), (0.959, 0.949, 0.967), (0.972, 0.964, 0.979)),
-    ):
-        append_line(run.metrics, share_line(name, "data", data, data - 0.01, data + 0.01))
-        append_line(run.metrics, share_line(name, "plain", 0.5, 0.4, 0.6))  # measured again below
-        append_line(run.metrics, share_line(name, "plain", *plain))
-        append_line(run.metrics, share_line(name, "weighted", *dia))
-        append_line(run.metrics, share_line(name, "weighted", *rejected, drs=True))
-    rate = {"metric": "acceptance_rate", "value": 0.213, "arm": "weighted", "drs": True,
-            "n_fake": 2_000, "seed": 0, "checkpoint": "weighted-400"}  # fmt: skip
-    append_line(run.metrics, rate)
-    index = np.r_[np.arange(n - 60, n), np.arange(60)]
-    images = rng.integers(0, 255, (len(index), 16, 16, 3), dtype=np.uint8)
-    np.savez(run.thumbnails, index=index, images=images)
-    run.generated.mkdir()
-    for arm in ("plain", "weighted", "weighted_drs", "phase1"):
-        pixels = rng.integers(0, 255, (64, 64, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(run.generated / f"{arm}.png")
-    return run
-
-
-def point_run(path: Path) -> RunDir:
-    """Two-dimensional data with 25 groups, none of them rare."""
-    run = RunDir(path)
-    config = Config(Gaussians25(n=250), MLP(), steps=400, record=Record(every=100))
-    write_json(run.config, to_json(config))
-    names = [f"mode {i % 25}" for i in range(250)]
-    write_samples(run, names, np.linspace(0, 3, 250), ldrv_missing=(0, 1))
-    groups = [group_row(f"mode {i}", 10, 0.04, 1.5, 0.04) for i in range(25)]
-    write_json(run.diagnosis, diagnosis(250, groups, None, None))
-    write_record(run, 250)
-    run.generated.mkdir()
-    points = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
-    np.save(run.generated / "plain.npy", points)
-    np.save(run.generated / "weighted.npy", points + 1)
-    return run
-
-
-def phase1_run(path: Path) -> RunDir:
-    """A run that was stopped after one record: no groups, no diagnosis, no metrics."""
-    run = RunDir(path)
-    config = Config(DemoDigits(n=50), DCGAN(), steps=400, phase1_share=1.0)
-    write_json(run.config, to_json(config))
-    write_record(run, 50, steps=[100])
-    write_log(run, {"phase1": [50, 100]})
-    run.generated.mkdir()
-    Image.new("L", (32, 32)).save(run.generated / "phase1.png")
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -218,23 +43,38 @@ def run(tmp_path_factory) -> RunDir:
     return run
 
 
+def page_data(run: RunDir) -> dict:
+    """What the script of the page is given."""
+    html = run.report.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
+    return json.loads(found[1])
+
+
+def unpack(text: str, kind: str) -> np.ndarray:
+    import base64
+
+    return np.frombuffer(base64.b64decode(text), dtype=kind)
+
+
+# --- what is on the page -------------------------------------------------------------------------
+
+
 def test_an_image_run_shows_every_section_in_order(run: RunDir) -> None:
     html = run.report.read_text(encoding="utf-8")
     page = Page(html)
     ids = re.findall(r'<section id="([\w-]+)"', html)
-    expected = "summary images ldr-map groups measurements curves making"
-    assert ids == expected.split()
+    ours = ["glance", "ldr-map", "ranking", "groups", "changed", "metrics", "training", "making"]
+    assert [name for name in ids if name in ours] == ours
     assert "my run" in page.text
     assert "demo_digits · 200 training samples" in page.text
     assert "September 2026" in page.text
     assert "The rare group is green: 3.0 % of the data." in page.text
     assert "AUC 0.97 (1 = always ranked above, 0.5 = chance)" in page.text
-    assert "Dia-GAN makes the rare group more often than the plain GAN does." in page.text
     assert "The weights are nearly uniform: 1.0% of the draws move." in page.text
     assert "Dia-GAN, step 350: D has won: stop. (told again until step 400)" in page.text
     assert "2 unreadable, skipped: red.png" in page.text
     assert "right for 99.8 % of real samples (98.1 % when every group counts the same)" in page.text
-    assert "All 200 samples are shown." in page.text
+    assert "All 200 samples are shown; 120 of them can be looked at closely." in page.text
     assert "diagan run --data.kind green" in page.text
     assert "not a log-density ratio" not in page.text
 
@@ -250,7 +90,7 @@ def test_the_last_measured_shares_are_shown_as_fine_as_their_intervals(run: RunD
 def test_report_json_has_the_numbers_of_the_table(run: RunDir) -> None:
     page = read(run.path)
     stored = json.loads((run.path / "report.json").read_text())
-    head = next(row for row in page.rows if row[0] == "group")
+    head = next(row for row in page.rows if row and row[0] == "group")
     assert len(stored["groups"]["groups"]) == 2
     for group in stored["groups"]["groups"]:
         cells = dict(zip(head, page.row(group["name"], length=len(head))))
@@ -264,19 +104,131 @@ def test_report_json_has_the_numbers_of_the_table(run: RunDir) -> None:
             shown = [float(x) for x in re.findall(r"[\d.]+", cells[arm])]
             exact = [100 * line[key] for key in ("value", "low", "high")]
             assert shown == pytest.approx(exact, abs=0.5)
-    assert stored["summary"]["auc"]["score"] == 0.974
-    assert stored["summary"]["shares"]["plain GAN"]["value"] == 0.004
-    assert stored["measurements"][0]["value"] == 0.213
+    assert stored["glance"]["auc"]["score"] == 0.974
+    assert stored["glance"]["shares"]["plain GAN"]["value"] == 0.004
+    assert stored["metrics"]["measured"][0]["value"] == 0.213
+    assert stored["ranking"]["highest"][:6] == [199, 198, 197, 196, 195, 194]
+    assert stored["sources"]["groups"] == ["diagnosis.json", "metrics.jsonl"]
 
 
-def test_thumbnails_are_the_highest_and_lowest_scored_and_have_words(run: RunDir) -> None:
-    images = [attributes for tag, attributes in read(run.path).tags if tag == "img"]
-    assert len(images) == 48 + 48 + 4
+def test_every_section_names_files_that_are_there(run: RunDir) -> None:
+    stored = json.loads((run.path / "report.json").read_text())
+    for names in stored["sources"].values():
+        assert all((run.path / name).exists() for name in names)
+    assert "From diagnosis.json, metrics.jsonl" in read(run.path).text
+
+
+def test_pictures_are_the_highest_and_lowest_scored_and_have_words(run: RunDir) -> None:
+    tags = read(run.path).tags
+    thumbs = [a for tag, a in tags if tag == "button" and "thumb" in a.get("class", "")]
+    assert all(thumb["aria-label"] == thumb["title"] for thumb in thumbs)
+    titles = [thumb["title"] for thumb in thumbs]
+    assert titles[0] == "index 199 · green · score 5.00 · green/199.png"
+    lowest = titles.index("index 0 · red · score 1.00 · red/0.png")
+    assert titles[lowest + 1].startswith("index 1 ")
+    images = [attributes for tag, attributes in tags if tag == "img"]
     assert all(image["alt"] for image in images)
-    assert images[0]["title"] == "index 199 · green · score 5.00 · green/199.png"
-    assert images[48]["title"] == "index 0 · red · score 1.00 · red/0.png"
-    labels = [image["alt"].split(": ")[1] for image in images[96:]]
+    labels = [i["alt"].split(": ")[1] for i in images if i["alt"].startswith("Images generated")]
     assert labels == ["Plain GAN", "Dia-GAN", "Dia-GAN with rejection", "GAN after phase 1"]
+
+
+def test_bars_stand_where_the_shares_are(run: RunDir, tmp_path: Path) -> None:
+    """12 of 200 are green, and 0.004 of what the plain GAN makes: left of 1, and of Dia-GAN."""
+    larger = image_run(tmp_path / "run", n_rare=12)
+    write_report(larger.path)
+    html = larger.report.read_text(encoding="utf-8")
+    bars = re.findall(r'title="([^"]+): ([\d.]+) times[^>]*>.*?<i [^>]*left:([\d.]+)%', html)
+    assert [bar[0] for bar in bars[:2]] == ["plain GAN", "Dia-GAN"]
+    one = float(re.search(r'class="one" style="left:([\d.]+)%"', html)[1])
+    assert float(bars[0][1]) == pytest.approx(0.004 / 0.06, abs=0.001)
+    assert float(bars[0][2]) < float(bars[1][2]) < one
+    assert "Groups of fewer than 10 samples" not in html
+    few = run.report.read_text(encoding="utf-8")  # 6 green ones say too little
+    assert "Groups of fewer than 10 samples" in few
+    assert "0.133 times" not in few
+
+
+def test_an_experiment_of_the_paper_has_the_papers_numbers(tmp_path: Path) -> None:
+    run = image_run(tmp_path / "run")
+    write_json(run.config, to_json(replace(find("colored_mnist_99"), seed=3)))
+    for arm, drs in (("plain", False), ("weighted", True)):
+        line = {"metric": "reconstruction_error", "value": 0.7, "group": "green", "arm": arm}
+        append_line(run.metrics, line | {"drs": drs, "protocol": "re50k_epochs50"})
+    write_report(run.path)
+    page = read(run.path)
+    cells = page.row("reconstruction error, green ↓")
+    assert "0.700paper 0.838 ± 0.033" in cells  # Table 5, Vanilla
+    assert "0.700paper 0.224 ± 0.02" in cells  # Dia-GAN
+    assert "does not compare" not in page.text
+    write_json(run.config, to_json(replace(find("colored_mnist_99"), steps=19_999)))  # another run
+    write_report(run.path)
+    assert "paper 0.838" not in read(run.path).text
+
+
+# --- what the script is given --------------------------------------------------------------------
+
+
+def test_points_and_curves_are_those_of_the_files(run: RunDir) -> None:
+    data = page_data(run)
+    x, y, group, index = (
+        unpack(data["points"][key], kind)
+        for key, kind in (("x", "<f4"), ("y", "<f4"), ("group", "<u2"), ("index", "<u4"))
+    )
+    assert sorted(index.tolist()) == list(range(200))
+    score = x + data["k"] * y
+    by_index = dict(zip(index.tolist(), score.tolist()))
+    assert by_index[199] == pytest.approx(5.0)
+    assert by_index[0] == pytest.approx(1.0)
+    names = [data["groups"][g][0] for g in group]
+    assert names[-6:] == ["green"] * 6  # the few are drawn last, on top
+    place = unpack(data["chosen"]["point"], "<u4")
+    close = index[place]
+    assert len(close) == 120
+    assert np.array_equal(unpack(data["chosen"]["rank"], "<u4")[close == 199], [1])
+    values = unpack(data["curves"]["values"], "<u2").reshape(120, 3).astype(float) / 65535
+    low, high = data["curves"]["low"], data["curves"]["high"]
+    curve = low + values[np.flatnonzero(close == 199)[0]] * (high - low)
+    assert curve == pytest.approx([101, 201, 301], abs=0.01)  # write_record: step + rank
+    assert data["curves"]["steps"] == [100, 200, 300]
+    assert data["curves"]["band"][0][1] == pytest.approx(100.5, abs=0.1)
+
+
+def test_the_slider_goes_from_ldrm_alone_to_ldrv_alone(run: RunDir) -> None:
+    data = page_data(run)
+    stops = data["stops"]
+    assert stops[0] == 0
+    assert stops[-1] is None
+    assert stops[data["own_stop"]] == pytest.approx(data["k"])
+    assert all(a < b for a, b in pairwise(stops[:-1]))
+    assert len(data["limits"]) == len(data["shades"]["values"]) == len(stops)
+    # LDRV is the same for all: the limit at infinity is its root, at 0 the LDRM of the 5 %
+    assert data["limits"][-1] == pytest.approx(0.5)
+    assert data["limits"][0] == pytest.approx(data["limits"][data["own_stop"]] - 0.5)
+
+
+def test_the_nearest_fakes_of_an_image_are_found(tmp_path: Path) -> None:
+    run = image_run(tmp_path / "run")
+    with np.load(run.thumbnails) as stored:
+        images = stored["images"]
+    fakes = np.random.default_rng(1).integers(0, 255, (50, 16, 16, 3), dtype=np.uint8)
+    fakes[17] = images[3]
+    np.savez(run.generated / "plain.npz", images=fakes)
+    write_report(run.path)
+    arm = page_data(run)["nearest"][0]
+    assert arm["label"] == "plain GAN"
+    at = unpack(arm["at"], "<u2").reshape(-1, arm["each"])
+    assert at[3, 0] == 17
+    assert unpack(arm["further"], "u1")[3] == 0  # nobody is nearer
+
+
+def test_fakes_of_another_size_have_no_neighbours(tmp_path: Path) -> None:
+    run = image_run(tmp_path / "run")
+    np.savez(run.generated / "plain.npz", images=np.zeros((9, 32, 20, 1), np.uint8))
+    write_report(run.path)
+    assert "plain GAN" not in [arm["label"] for arm in page_data(run)["nearest"]]
+
+
+# --- safe, small, complete -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [image_run, point_run, phase1_run])
@@ -290,12 +242,14 @@ def test_the_page_asks_the_network_for_nothing(tmp_path: Path, make) -> None:
         for name, value in attributes.items()
         if name in ("src", "href", "srcset", "action", "data")
     ]
-    assert all(source.startswith("data:image/") for source in sources)
+    assert all(source.startswith(("data:image/", "#")) for source in sources)
+    assert {source[1:] for source in sources if source[0] == "#"} <= page.ids
     assert not [tag for tag, _ in page.tags if tag in ("link", "iframe", "object", "base")]
     policy = next(a["content"] for _, a in page.tags if "http-equiv" in a)
     assert policy.startswith("default-src 'none'; img-src data:;")
     assert "unsafe-eval" not in policy
     assert "script-src 'unsafe-inline'" not in policy
+    assert "http:" not in run.report.read_text().replace("http://www.w3.org/2000/svg", "")
 
 
 def test_words_from_data_are_only_words(tmp_path: Path) -> None:
@@ -307,43 +261,68 @@ def test_words_from_data_are_only_words(tmp_path: Path) -> None:
         assert name in page.text
         assert name not in html
     scripts = [attributes for tag, attributes in page.tags if tag == "script"]
-    assert len(scripts) == 1
-    assert scripts[0]["nonce"]
+    assert [script.get("type") for script in scripts] == ["application/json", None]
+    assert scripts[1]["nonce"]
     assert not [a for _, a in page.tags if any(name.startswith("on") for name in a)]
-    # Bokeh's part: neither markup in tooltips nor TeX, for which it would fetch a library
-    assert r"\\u2039script\\u203aalert(1)" in html
-    assert "onerror=alert(2)>" not in html
+    assert page_data(run)["groups"][0][0] in NASTY
 
 
 def test_points_are_drawn_instead_of_images(tmp_path: Path) -> None:
     run = point_run(tmp_path / "run")
     write_report(run.path)
     page = read(run.path)
-    assert "images" not in page.ids
-    assert {"points", "ldr-map", "groups", "curves"} <= page.ids
+    assert "changed" not in page.ids
+    assert {"points", "ldr-map", "ranking", "groups", "training"} <= page.ids
     assert "Plain GAN (300 points)" in page.text
-    assert "No rare group is known" in page.text
-    assert "All 248 samples that have both numbers are shown. 2 lack one" in page.text
+    assert "Of the groups mode 0 scores highest: 1.50 on average" in page.text
+    assert "All 248 samples that have both numbers are shown" in page.text
+    assert "2 lack one and are left out" in page.text
     stored = json.loads((run.path / "report.json").read_text())
-    assert stored["ldr_map"] == {"n_points": 248, "n_shown": 248, "k": 1.0, "n_missing": 2}
+    counts = {key: stored["ldr_map"][key] for key in ("n_points", "n_shown", "n_missing")}
+    assert counts == {"n_points": 248, "n_shown": 248, "n_missing": 2}
+    assert "Mean LDR of each group" in page.text
 
 
 def test_a_run_without_a_diagnosis_leaves_its_sections_out(tmp_path: Path) -> None:
     run = phase1_run(tmp_path / "run")
     write_report(run.path)
     page = read(run.path)
-    assert {"summary", "images", "curves", "making"} <= page.ids
-    assert not {"points", "ldr-map", "groups", "measurements"} & page.ids
+    assert {"glance", "changed", "training", "making"} <= page.ids
+    assert not {"points", "ldr-map", "ranking", "groups", "metrics"} & page.ids
     assert "This run has no diagnosis yet" in page.text
     assert "The log ends at step 100 of 400." in page.text
 
 
-def test_a_run_with_nothing_but_a_config_has_a_page_without_figures(tmp_path: Path) -> None:
+def test_a_run_with_nothing_but_a_config_has_a_page_without_a_script(tmp_path: Path) -> None:
     run = RunDir(tmp_path)
     write_json(run.config, to_json(Config(DemoDigits(), DCGAN())))
     write_report(run.path)
-    assert re.findall(r'<section id="([\w-]+)"', run.report.read_text()) == ["summary", "making"]
+    ids = re.findall(r'<section id="([\w-]+)"', run.report.read_text())
+    assert {"glance", "making"} <= set(ids) <= {"glance", "making", "verdict"}
     assert "<script" not in run.report.read_text()
+
+
+def test_a_diagnosis_without_a_run_has_a_page(tmp_path: Path) -> None:
+    """As `diagnose record` leaves it: no config, no log, no pictures, no groups."""
+    run = RunDir(tmp_path / "foreign")
+    write_samples(run, ["all"] * 40, np.linspace(0, 1, 40))
+    groups = [group_row("all", 40, 1.0, 0.5, 1.0)]
+    write_json(run.diagnosis, diagnosis_json(40, groups, None, None, mode="record"))
+    write_record(run, 40)
+    write_report(run.path)
+    page = read(run.path)
+    assert "a record of another trainer · 40 training samples" in page.text
+    assert {"ldr-map", "ranking", "training"} <= page.ids
+    assert not {"groups", "metrics", "changed"} & page.ids
+    assert page.row("39")[-1] == "1.00"  # the highest score, as a row where there is no picture
+
+
+def test_one_record_only_has_no_curves(tmp_path: Path) -> None:
+    run = image_run(tmp_path / "run")
+    for step in (200, 300):
+        (run.record / f"{step:06d}.npy").unlink()
+    write_report(run.path)
+    assert page_data(run)["curves"] is None
 
 
 def test_a_raw_output_that_is_no_density_ratio_is_said(tmp_path: Path) -> None:
@@ -352,34 +331,32 @@ def test_a_raw_output_that_is_no_density_ratio_is_said(tmp_path: Path) -> None:
     write_json(run.diagnosis, stored | {"is_ldr": False})
     write_report(run.path)
     assert "is not a log-density ratio" in read(run.path).text
+    assert "LDRM: mean raw output of D" in page_data(run)["axes"][0]
 
 
-def test_shares_that_overlap_are_not_called_a_difference(tmp_path: Path) -> None:
-    run = image_run(tmp_path / "run")
-    append_line(run.metrics, share_line("green", "weighted", 0.006, 0.003, 0.01))
-    write_report(run.path)
-    assert "do not differ by more than chance" in read(run.path).text
-
-
-def test_of_many_points_the_highest_scored_are_always_shown() -> None:
-    rows = np.random.default_rng(1).permutation(50_000)
-    shown = choose_points(rows)
-    assert len(set(shown.tolist())) == MAX_MAP_POINTS
-    assert set(rows[:N_MAP_HIGHEST].tolist()) <= set(shown.tolist())
-    assert np.array_equal(shown, choose_points(rows))
-    assert np.array_equal(choose_points(rows[:30]), rows[:30])
+def test_of_many_points_the_highest_and_the_close_ones_are_always_shown() -> None:
+    rows = np.random.default_rng(1).permutation(80_000)
+    close = rows[40_000:40_100]
+    shown = choose_points(rows, close)
+    assert len(set(shown.tolist())) == len(shown) == MAX_POINTS
+    assert set(rows[:N_HIGHEST].tolist()) | set(close.tolist()) <= set(shown.tolist())
+    assert np.array_equal(shown, choose_points(rows, close))
+    assert np.array_equal(choose_points(rows[:30], rows[:3]), rows[:30])
 
 
 def test_a_large_run_stays_small_enough_to_mail(tmp_path: Path) -> None:
-    run = image_run(tmp_path / "run", n=30_000, n_rare=300)
-    images = np.random.default_rng(0).integers(0, 255, (1_000, 128, 128, 3), dtype=np.uint8)
-    np.savez(run.thumbnails, index=np.r_[np.arange(500), np.arange(29_500, 30_000)], images=images)
+    """60,000 samples with pictures of noise, which is what compresses worst."""
+    run = image_run(tmp_path / "run", n=60_000, n_rare=600)
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 255, (5_000, 64, 64, 3), dtype=np.uint8)
+    index = np.r_[np.arange(2_500), np.arange(57_500, 60_000)]
+    np.savez(run.thumbnails, index=index, images=images)
     for arm in ("plain", "weighted", "weighted_drs", "phase1"):
-        pixels = np.random.default_rng(0).integers(0, 255, (1024, 1024, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(run.generated / f"{arm}.png")
+        np.savez(run.generated / f"{arm}.npz", images=images[:1_000])
+        Image.fromarray(images[:256].reshape(1024, 1024, 3)).save(run.generated / f"{arm}.png")
     write_report(run.path)
-    assert run.report.stat().st_size < 5_000_000
-    assert "Shown are 20,000 of 30,000 samples: the 500 highest scored" in read(run.path).text
+    assert run.report.stat().st_size < 15_000_000
+    assert "Shown are 50,000 of 60,000 samples: the 2,000 highest scored" in read(run.path).text
 
 
 def test_a_folder_that_is_no_run_and_files_that_are_broken_are_named(tmp_path: Path) -> None:
@@ -395,8 +372,8 @@ def test_a_folder_that_is_no_run_and_files_that_are_broken_are_named(tmp_path: P
         write_report(run.path)
 
 
-def test_importing_the_report_does_not_import_bokeh() -> None:
-    code = "import sys, diagan.report; sys.exit('bokeh' in sys.modules or 'torch' in sys.modules)"
+def test_importing_the_report_is_quick() -> None:
+    code = "import sys, diagan.report; sys.exit('matplotlib' in sys.modules)"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
@@ -406,6 +383,100 @@ def test_colours_single_out_the_rare_group(run: RunDir, tmp_path: Path) -> None:
     many = Contents(point_run(tmp_path / "points")).colours
     assert len(many) == 25
     assert len(set(many.values())) == 6  # five of their own, and one for the others
+
+
+# --- several runs --------------------------------------------------------------------------------
+
+
+def test_several_runs_stand_side_by_side(tmp_path: Path) -> None:
+    runs = [image_run(tmp_path / name) for name in ("one", "two")]
+    for run, score in zip(runs, (1, -1)):
+        write_json(run.provenance, {"data": {"fingerprint": "ab"}})
+        group = ["red"] * 194 + ["green"] * 6
+        write_samples(run, group, score * np.linspace(1, 2, 200))
+    config = json.loads(runs[1].config.read_text())
+    write_json(runs[1].config, config | {"seed": 8})
+    append_line(runs[0].metrics, {"metric": "fid", "value": 12.5, "arm": "plain", "drs": False})
+    out = write_comparison([run.path for run in runs], tmp_path / "both.html")
+    page = Page(out.read_text(encoding="utf-8"))
+    assert "2 runs side by side" in page.text
+    assert page.row("seed") == ["seed", "7", "8"]
+    assert page.row("fid")[1:4] == ["plain GAN", "12.5", "–"]
+    assert page.row("one and two")[1:] == ["-1.00", "0.0 %"]
+    stored = json.loads((tmp_path / "both.json").read_text())
+    assert stored["agreement"][0]["spearman"] == pytest.approx(-1)
+    assert [run["name"] for run in stored["runs"]] == ["one", "two"]
+    assert not [tag for tag, _ in page.tags if tag == "script"]
+
+
+def test_runs_with_the_same_name_and_nasty_groups_are_told_apart(tmp_path: Path) -> None:
+    runs = [image_run(tmp_path / name / "run", names=NASTY) for name in ("a", "b")]
+    out = write_comparison([run.path for run in runs], tmp_path / "both.html")
+    page = Page(out.read_text(encoding="utf-8"))
+    assert "a/run" in page.text
+    assert "b/run" in page.text
+    assert NASTY[0] in page.text
+    assert not [tag for tag, _ in page.tags if tag in ("script", "img")]
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def test_a_sprite_holds_every_picture_where_it_says() -> None:
+    import base64
+    import io
+
+    images = np.random.default_rng(0).integers(0, 255, (7, 4, 6, 3), dtype=np.uint8)
+    made = pictures.sprite(images, budget=10_000)
+    sheet = np.asarray(Image.open(io.BytesIO(base64.b64decode(made.uri.partition(",")[2]))))
+    for at, image in enumerate(images):
+        x, y = (float(part.rstrip("%")) / 100 for part in made.position(at).split())
+        # CSS: the percentage of (sheet - cell) that lies left of the cell
+        left = round(x * (sheet.shape[1] - 6))
+        top = round(y * (sheet.shape[0] - 4))
+        assert np.array_equal(sheet[top : top + 4, left : left + 6], image)
+
+
+def test_a_sprite_keeps_to_its_budget() -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (200, 64, 64, 3), dtype=np.uint8)
+    made = pictures.sprite(noise, budget=300_000)
+    assert len(made.uri) < 1.4 * 300_000
+    assert made.uri.startswith("data:image/jpeg")
+    flat = pictures.sprite(np.zeros((200, 64, 64, 1), np.uint8), budget=300_000)
+    assert flat.uri.startswith("data:image/png")
+
+
+def test_ticks_are_round_and_within() -> None:
+    for low, high in ((0, 1), (-3.2, 7.9), (0.001, 0.0042), (900, 12_000)):
+        found = figures.Axis(low, high).ticks()
+        assert 2 <= len(found) <= 7
+        assert low <= found[0] and found[-1] <= high + 1e-9
+        steps = np.diff(found)
+        assert np.allclose(steps, steps[0])
+        assert round(float(f"{steps[0]:.6e}".split("e")[0]), 6) in (1, 2, 5)
+
+
+def test_a_chart_has_words_and_escapes_names() -> None:
+    line = figures.Line(NASTY[0], NASTY[1], [0, 1, 2], [1.0, float("nan"), 3.0], "#000000")
+    other = figures.Line("b", "b", [0, 2], [0.0, 1.0], "#111111")
+    made = figures.curves([line, other], "step", "loss", title="Loss")
+    page = Page(str(made))
+    words = next(a["aria-label"] for _, a in page.tags if a.get("role") == "img")
+    assert words.startswith("Loss against step.")
+    assert "from 1.00 to 3.00" in words
+    assert NASTY[1] in page.text
+    assert not [tag for tag, _ in page.tags if tag in ("script", "img")]
+    points = next(a["points"] for tag, a in page.tags if tag == "polyline")
+    assert len(points.split()) == 2  # what is not a number is left out
+
+
+def test_a_histogram_is_as_high_as_its_bars() -> None:
+    bars = figures.Bars("all", np.array([0.0, 1, 2]), np.array([1.0, 3.0]), "#000000")
+    page = Page(str(figures.histogram([bars], "x", "n", marks=[(1.0, "here")])))
+    path = next(a["d"] for tag, a in page.tags if tag == "path" and a.get("fill"))
+    heights = [1_000 - float(y) for y in re.findall(r"L[\d.]+ ([\d.]+)", path)]
+    assert heights[0] * 3 == pytest.approx(heights[2], rel=0.01)
+    assert "here" in page.text
 
 
 @pytest.mark.parametrize(
@@ -442,3 +513,19 @@ def test_shares_are_as_fine_as_their_interval(value, low, high, shown) -> None:
 )
 def test_only_a_perfect_ranking_reads_one(value, shown) -> None:
     assert numbers.auc(value) == shown
+
+
+def test_code_in_a_sentence_is_marked_and_the_rest_escaped() -> None:
+    assert numbers.marked("try `a <b>` & go") == "try <code>a &lt;b&gt;</code> &amp; go"
+
+
+def test_the_command_line_writes_one_page_or_one_for_several(tmp_path: Path, capsys) -> None:
+    runs = [image_run(tmp_path / name) for name in ("one", "two")]
+    main(["report", str(runs[0].path)])
+    assert capsys.readouterr().out.strip() == str(runs[0].report)
+    out = tmp_path / "both.html"
+    main(["report", *(str(run.path) for run in runs), "--out", str(out)])
+    assert "2 runs side by side" in out.read_text()
+    with pytest.raises(SystemExit):
+        main(["report", str(runs[0].path), "--out", str(out)])
+    assert "--out goes with several runs" in capsys.readouterr().err

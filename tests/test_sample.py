@@ -54,6 +54,21 @@ def test_more_samples_begin_with_the_fewer(trained):
     )
 
 
+def test_large_images_go_through_the_networks_a_few_at_a_time(trained, monkeypatch):
+    seen = []
+    for net in (trained.g, trained.d):
+        net.register_forward_pre_hook(lambda net, inputs: seen.append(len(inputs[0])))
+    draws = torch.Generator().manual_seed(0)
+    at_once = trained.generate(20, draws)
+    logits = trained.ldr(at_once)
+    monkeypatch.setattr("diagan.batches.PIXELS", 16 * 16 * 8)  # 8 of these images
+    few = trained.generate(20, draws.manual_seed(0))
+    assert seen == [20, 20, 8, 8, 4]
+    torch.testing.assert_close(few, at_once)
+    torch.testing.assert_close(trained.ldr(few), logits)
+    assert seen[5:] == [8, 8, 4]
+
+
 def test_from_g_to_what_a_dataset_holds():
     images = torch.tensor([-1.5, -1.0, 0.0, 1.0, 2.0]).view(5, 1, 1, 1)
     assert as_stored(images).flatten().tolist() == [0, 0, 128, 255, 255]
@@ -76,6 +91,14 @@ def test_pngs_and_a_grid(finished_run, trained, tmp_path):
     for number, image in enumerate(expected):
         pixels = np.asarray(Image.open(tmp_path / "out" / f"{number:06d}.png"))
         assert np.array_equal(pixels, image.transpose(1, 2, 0))
+
+
+def test_a_folder_is_filled_a_part_at_a_time(finished_run, tmp_path, monkeypatch):
+    write_samples(finished_run, 10, tmp_path / "whole", seed=5)
+    monkeypatch.setattr("diagan.sample.N_HELD", 4)
+    write_samples(finished_run, 10, tmp_path / "parts", seed=5)
+    for file in (tmp_path / "whole").glob("0*.png"):
+        assert file.read_bytes() == (tmp_path / "parts" / file.name).read_bytes()
 
 
 def test_without_rejection_and_of_another_arm(finished_run, tmp_path):

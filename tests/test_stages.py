@@ -106,9 +106,13 @@ def test_the_record_is_what_d_says_at_that_step(tmp_path):
     assert np.allclose(found, logits, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("mode", "size"), [("train", 8), ("eval", 500)])
-def test_in_train_mode_the_batch_is_that_of_training(mode, size):
-    assert record_batch(replace(POINTS, record=Record(mode=mode))) == size
+@pytest.mark.parametrize(("mode", "shape", "size"), [
+    ("train", (2,), 8), ("train", (3, 256, 256), 8), ("eval", (2,), 500),
+    ("eval", (3, 32, 32), 500), ("eval", (3, 256, 256), 8),
+])  # fmt: skip
+def test_in_train_mode_the_batch_is_that_of_training(mode, shape, size):
+    config = replace(POINTS, batch_size=8, record=Record(mode=mode))
+    assert record_batch(config, shape) == size
 
 
 @pytest.mark.parametrize("mode", ["eval", "train", "free"])

@@ -10,18 +10,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagan import config, diagnosis, ldr
+from diagan import config, diagnosis, highscored, ldr
+from diagan.batches import at_once
 from diagan.config import Score
 from diagan.data import as_input, load_dataset
 from diagan.diagnosis import Diagnosis, Grouping
 from diagan.errors import UserError
 from diagan.losses import LOSSES
-from diagan.pipeline import keep_thumbnails, refuse_other_data, report
+from diagan.pipeline import refuse_other_data, report
 from diagan.random import generator
 from diagan.record import EVAL_BATCH, untouched
 from diagan.rundir import RunDir, open_run
 from diagan.sample import TrainedGenerator, load_generator
 from diagan.theory import Information, Posterior, check_prior
+from diagan.thumbnails import keep_thumbnails
 
 # Takes a batch of samples; returns Scores, or any tuple that begins with logits and features.
 AnyDiscriminator = Callable[[Tensor], Any]
@@ -105,7 +107,9 @@ def ldrv_pass(d: AnyDiscriminator, posterior: Posterior, *, real: Samples) -> np
 
 def batches(samples: Batches) -> Iterator[Tensor]:
     """What D sees; an array in the contiguous batches of an eval-mode record."""
-    parts = torch.as_tensor(samples).split(EVAL_BATCH) if isinstance(samples, Samples) else samples
+    parts = samples
+    if isinstance(samples, Samples):
+        parts = torch.as_tensor(samples).split(at_once(samples.shape[1:], EVAL_BATCH))
     return (as_input(part) for part in parts if len(part))
 
 
@@ -159,9 +163,10 @@ def diagnose_checkpoint(
     about = {"mode": "checkpoint", "is_ldr": is_ldr(trained), "arm": trained.arm,
              "scored_by": trained.rejects_by, "first_step": trained.step,
              "last_step": trained.step, "s_0": seen.s_0, "n_fake": seen.n_fake}  # fmt: skip
-    diagnosis.write(target, found, data.columns, about)
+    columns, high = highscored.mark(found.score, data.values, seed=settings.seed)
+    diagnosis.write(target, found, data.columns | columns, about | high)
     if data.is_image:
-        keep_thumbnails(target, data, found.score, settings.seed)
+        keep_thumbnails(target, data.values)
     if out is None:
         report(run)
     return found
@@ -170,7 +175,8 @@ def diagnose_checkpoint(
 def fakes(trained: TrainedGenerator, n: int, seed: int) -> Iterator[Tensor]:
     """n samples straight from G, a batch at a time."""
     draws = generator(seed, "checkpoint/fakes")
-    return (trained.generate(min(EVAL_BATCH, n - i), draws) for i in range(0, n, EVAL_BATCH))
+    size = at_once(trained.shape, EVAL_BATCH)
+    return (trained.generate(min(size, n - i), draws) for i in range(0, n, size))
 
 
 def is_ldr(trained: TrainedGenerator) -> bool:

@@ -257,6 +257,8 @@ class Inclusive:
     """Fakes per training image among which the nearest is looked for; 10 in the published code."""
     passes: float = 20.0
     """Passes over the data between two such searches."""
+    extractor: Literal["pixels", "classifier"] = "pixels"
+    """What is near: in pixels, or to the first layers of the classifier of the MNIST sets."""
 
 
 @dataclass(frozen=True)
@@ -316,6 +318,15 @@ class Score:
     """cap: at ratio x the minimum, as in the paper; floor: at the maximum / ratio."""
     exponent: float = 1.0
     """Strength of the emphasis, between floor and ratio clip."""
+    terms: Literal["both", "ldrm", "ldrv"] = "both"
+    """ldrm or ldrv: that alone is the score, whatever k (paper, Table A10)."""
+
+
+# For data and records of a person's own: what FACTS 12 shows to be robust.
+ROBUST_SCORE = Score(centre="median", clip="floor")
+# For a probe between two folders, whose record is centred already. With the k that is chosen where
+# none is given LDRV counts as much as LDRM; of a probe it is mostly noise (results/folders.md).
+PROBE_SCORE = Score(k=1.0, clip="floor")
 
 
 @dataclass(frozen=True)
@@ -447,6 +458,12 @@ def _check_methods(c: Config) -> None:
     n, passes = m.inclusive.candidates, m.inclusive.passes
     _expect(n >= 1, f"--methods.inclusive.candidates {n}: expected at least 1")
     _expect(0 < passes < inf, f"--methods.inclusive.passes {passes}: expected a positive number")
+    has_one = isinstance(c.data, ColoredMnist | MnistFmnist) and c.data.size == 32
+    _expect(
+        m.inclusive.extractor == "pixels" or has_one,
+        "--methods.inclusive.extractor classifier: there is one for the two MNIST sets at 32 "
+        "pixels; take pixels",
+    )
     _expect(0 <= m.ema < 1, f"--methods.ema {m.ema}: expected at least 0, under 1")
     _expect(m.packing >= 1, f"--methods.packing {m.packing}: expected at least 1")
     _check_methods_together(c)

@@ -79,7 +79,8 @@ def from_moments(
             f"{ldr.FREE_MIN_COUNT} times in the window; use a longer window or record in eval mode"
         )
     k = ldr.auto_k(ldrm[known], ldrv[known]) if settings.k is None else settings.k
-    score = ldr.discrepancy_score(ldrm, ldrv, k)
+    alone = {"ldrm": ldrm, "ldrv": ldrv}
+    score = alone.get(settings.terms, ldr.discrepancy_score(ldrm, ldrv, k))
     clipped = np.empty_like(score)
     clipped[known] = ldr.clip_scores(
         score[known],

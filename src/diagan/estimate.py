@@ -9,15 +9,18 @@ import numpy as np
 import torch
 from lightning_fabric import Fabric
 
+from diagan.batches import at_once
 from diagan.config import Config, check
 from diagan.data import Dataset, as_input
 from diagan.errors import UserError
 from diagan.networks import count_parameters
 from diagan.record import score_all
+from diagan.sample import BATCH
 from diagan.stages import Stage, new_game, record_batch
 from diagan.train import Game, play_step
 
 KEPT_CHECKPOINTS = 2
+TIMING_SECONDS, MAX_TIMED_STEPS = 2.0, 50
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Estimate:
     seconds_per_step: float
     seconds_per_step_phase2: float
     seconds_per_record: float
+    seconds_per_fake: float = 0.0
 
 
 def estimate(
@@ -40,20 +44,22 @@ def estimate(
         weighted = Stage("timing", 0, 1, weighted=True)
         step2 = time_step(new_game(config, dataset, fabric, weighted, uniform))
     record = time_record(config, plain, dataset)
-    generate = time_generate(plain)
+    n_at_once = at_once(dataset.shape, BATCH) * fabric.world_size  # each takes its slice
+    generate = time_generate(plain, n_at_once)
 
     def total(c: Config) -> float:
         phase2 = c.steps - c.phase1_steps
-        training = c.phase1_steps * step + phase2 * (step2 + step * c.plain_arm)
-        n_arms = 1 if not phase2 else 1 + c.plain_arm
+        training = c.phase1_steps * step + phase2 * (step2 * c.weighted_arm + step * c.plain_arm)
+        n_arms = 1 if not phase2 else c.weighted_arm + c.plain_arm
         # A fifth of the proposals is kept at the 80th percentile, after the burn-in.
-        n_fakes = c.n_evaluate * n_arms + (c.rejection.burn_in + 5 * c.n_evaluate) * (phase2 > 0)
+        n_rejecting = (c.rejection.burn_in + 5 * c.n_evaluate) * (phase2 > 0 and c.weighted_arm)
+        n_fakes = c.n_evaluate * n_arms + n_rejecting
         return training + n_records(c) * record + n_fakes * generate
 
     if budget_seconds is not None:
         config = fit_budget(config, budget_seconds, total)
     n_bytes = disk_bytes(config, plain, dataset)
-    return config, Estimate(total(config), n_bytes, step, step2, record)
+    return config, Estimate(total(config), n_bytes, step, step2, record, generate)
 
 
 def n_records(config: Config) -> int:
@@ -82,26 +88,36 @@ def fit_budget(config: Config, budget_seconds: float, total: Callable[[Config], 
     return check(with_steps(low))
 
 
-def time_step(game: Game, n: int = 3) -> float:
-    """Seconds of a step, the first one left out."""
+def time_step(game: Game) -> float:
+    """Seconds of a step, the first one left out: the median of a few, as other jobs come and go.
+
+    Where a term has its turn only now and then, the mean over a whole round of it.
+    """
     for player in game.players:
         player.net.train()
-    play_step(game)
-    return stopwatch(lambda: play_step(game), n)
+    terms = (*game.parts.d_terms, *game.parts.g_terms)
+    round_of = max([term.interval for term in terms], default=1)
+    found: list[float] = []
+    while len(found) < max(3, round_of) or (
+        sum(found) < TIMING_SECONDS and len(found) < MAX_TIMED_STEPS and round_of == 1
+    ):
+        game.step += 1
+        found.append(stopwatch(lambda: play_step(game), 1))
+    return float(np.mean(found) if round_of > 1 else np.median(found[1:]))
 
 
 def time_record(config: Config, game: Game, dataset: Dataset) -> float:
     """Seconds of a record of all samples and the held-out ones, from one batch."""
     if config.record.mode in ("free", "none"):
         return 0.0
-    size = record_batch(config)
+    size = record_batch(config, dataset.shape)
     values = torch.from_numpy(dataset.values[:size])
     mode = config.record.mode
     one = stopwatch(lambda: score_all(game.d.net, values, as_input, mode=mode, batch_size=size), 2)
     return one * (dataset.n + len(dataset.heldout)) / len(values)
 
 
-def time_generate(game: Game, n: int = 256) -> float:
+def time_generate(game: Game, n: int) -> float:
     """Seconds of one generated and scored image."""
     latents = game.draws.latents("timing", 0, n=n)
     with torch.no_grad():

@@ -20,16 +20,19 @@ from diagan.data.folder import side_of_first
 from diagan.errors import UserError
 from diagan.features import Extractor, best_for, by_name
 from diagan.features.inception import Resize
+from diagan.judging import keep_ldr
 from diagan.losses import LOSSES
 from diagan.measures import N_PICTURES, Fakes, Reals, Subset, measure, watch
 from diagan.progress import Display, Silent, duration
 from diagan.protocols import Protocol
 from diagan.rundir import RunDir, append_line, cut_lines, open_run, replacing
 from diagan.sample import ARMS, image_grid, load_at
+from diagan.thumbnails import small
 
 BATCH = 1_000  # generated samples at a time
 N_DEFAULT = 10_000
 N_QUARTERS = 4
+N_GRID = 64  # images in a grid
 Line = dict[str, Any]
 
 
@@ -102,6 +105,8 @@ def evaluate_arm(
     counting = Countdown(f"images of {arm.file}", shown, n)
     fake = watch(drawn.batches(n, BATCH), real.extractor, wanted, counting)
     keep_pictures(run, arm.file, fake.samples[:N_PICTURES] if real.extractor else fake.features)
+    looked_at = fake.samples if real.extractor else fake.features
+    keep_ldr(run, arm.file, generator, looked_at[:N_PICTURES])
     about = {
         "arm": arm.name, "drs": arm.drs, "checkpoint": f"{arm.name}-{generator.step:06d}",
         "rejects_by": generator.rejects_by if arm.drs else None,
@@ -303,11 +308,13 @@ def alike(*folders: Dataset) -> list[Dataset]:
 
 
 def keep_pictures(run: RunDir, name: str, samples: np.ndarray) -> None:
-    """A grid of images, or the points themselves."""
+    """A grid of images and small ones of them, or the points themselves."""
     run.generated.mkdir(exist_ok=True)
     if samples.ndim == 2:
         with replacing(run.generated / f"{name}.npy") as temporary, temporary.open("wb") as file:
             np.save(file, samples)
-    else:
-        with replacing(run.generated / f"{name}.png") as temporary:
-            image_grid(samples, scale=2).save(temporary, format="PNG")
+        return
+    with replacing(run.generated / f"{name}.png") as temporary:
+        image_grid(samples[:N_GRID], scale=2).save(temporary, format="PNG")
+    with replacing(run.generated / f"{name}.npz") as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, images=np.stack([small(image) for image in samples]))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from diagan.errors import UserError
-from diagan.random import derive_seed
+from diagan.random import seed_torch
 from diagan.sampling import Indices, UniformStream
 
 Images = NDArray[np.uint8]  # [N, C, H, W]
@@ -31,7 +31,7 @@ def check_images(images: NDArray[Any]) -> None:
 def initialised(build: Callable[[], Net], seed: int) -> Net:
     """A network whose first weights depend on the seed alone."""
     with torch.random.fork_rng():
-        torch.manual_seed(derive_seed(seed, "fitting/init"))
+        seed_torch(seed, "fitting/init")
         return build()
 
 
@@ -61,7 +61,7 @@ def fit(
         for epoch in range(epochs):
             total = 0.0
             for step in range(epoch * n_batches, (epoch + 1) * n_batches):
-                torch.manual_seed(derive_seed(seed, "fitting/noise", step))  # dropout
+                seed_torch(seed, "fitting/noise", step)  # dropout
                 value = loss(stream.take(step * batch_size, batch_size))
                 optimizer.zero_grad()
                 torch.autograd.backward(value)

@@ -18,7 +18,7 @@ from diagan.metrics.shares import wilson
 from diagan.protocols import Protocol
 from diagan.random import numpy_generator
 
-N_PICTURES = 64
+N_PICTURES = 1_000  # fakes that are kept to be looked at
 N_RESAMPLED_FID = 20  # an FID takes long: its interval comes from the spread of this few
 STREAMED = {"fid", "partial_fid", "group_fid"}  # what needs a covariance of the fakes only
 Line = dict[str, Any]

@@ -8,11 +8,14 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from diagan import checkpoint, ldr
+from diagan.batches import at_once
 from diagan.data import as_input
 from diagan.errors import UserError
 from diagan.game import Moment, Observer, Parts, Turn
+from diagan.methods.ema import averaged
 from diagan.progress import Display
 from diagan.record import LdrRecord, score_all
 from diagan.rundir import RunDir, append_line, read_lines, replacing
@@ -79,12 +82,12 @@ class Logging:
 
     def __init__(
         self, run: RunDir, stage: str, fabric: Fabric, display: Display, batch_size: int,
-        learning_rate: Callable[[int], float], first_step: int,
+        learning_rate: Callable[[int], float], first_step: int, d_rate: float = 1.0,
     ) -> None:  # fmt: skip
         from torch.utils.tensorboard import SummaryWriter
 
         self.run, self.stage, self.fabric, self.display = run, stage, fabric, display
-        self.batch_size, self.learning_rate = batch_size, learning_rate
+        self.batch_size, self.learning_rate, self.d_rate = batch_size, learning_rate, d_rate
         self.clock = (first_step, time.monotonic())
         lines = [line for line in read_lines(run.log) if line["stage"] == stage]
         self.d_losses = [line["loss_D"] for line in lines if "loss_D" in line]
@@ -105,6 +108,8 @@ class Logging:
         n_rounds = sum(turn.player == "D" for turn in moment.turns)
         line |= {"images": moment.step * n_rounds * self.batch_size}
         line |= {"lr": self.learning_rate(moment.step - 1)}
+        if self.d_rate != 1:
+            line |= {"lr_D": self.d_rate * line["lr"]}
         for name, value in line.items():
             self.curves.add_scalar(name, value, moment.step)
         self.curves.flush()  # what the log has, the curves have, whatever comes
@@ -138,17 +143,21 @@ def mean_outputs(turns: list[Turn]) -> dict[str, float]:
 
 
 def grids(folder: Path, stage: str, game: Game, every: int, n: int = 64) -> Observer:
-    """G's images of the same latents every time, in eval mode."""
+    """G's images of the same latents every time, in eval mode; with the average of its weights
+    where one is kept."""
     shape = (n, game.draws.n_latent)
     latents = torch.randn(shape, generator=game.draws.generator("grid", 0))
     latents = latents.to(game.draws.fabric.device)
+    size = at_once(game.draws.values.shape[1:], n)
 
     def look(moment: Moment) -> None:
         if game.draws.fabric.is_global_zero:
-            game.g.net.eval()
+            g = game.g.net.eval()
+            weights = averaged(dict(g.named_parameters()), game.parts.state)
             with torch.no_grad():
-                images = as_stored(game.g.net(latents).float().cpu())
-            game.g.net.train()
+                parts = (functional_call(g, weights, z) for z in latents.split(size))
+                images = as_stored(torch.cat([part.float().cpu() for part in parts]))
+            g.train()
             with replacing(folder / f"{stage}-{moment.step:06d}.png") as temporary:
                 image_grid(images, scale=2).save(temporary, format="PNG")
 

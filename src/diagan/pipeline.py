@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from diagan import config, diagnosis, protocols
+from diagan import config, diagnosis, highscored, protocols
 from diagan.config import Config, Score
 from diagan.data import Dataset, load_dataset
 from diagan.engine import launch, resolve
@@ -19,27 +19,33 @@ from diagan.errors import Interrupted, UserError
 from diagan.estimate import Estimate, estimate
 from diagan.evaluate import arms_of, evaluate_arm
 from diagan.features import Pixels
+from diagan.judging import judge_run
 from diagan.measures import Reals
 from diagan.progress import Display, display, duration
-from diagan.random import numpy_generator
 from diagan.rundir import (
     RunDir,
     command_line,
     locked,
     open_run,
     read_json,
-    replacing,
     sweep,
     versions,
     write_json,
 )
 from diagan.stages import World, is_ldr, open_record, stages, train_stage
+from diagan.thumbnails import keep_thumbnails
 
-N_THUMBNAILS = 1_000
 
+def run(
+    settings: Config,
+    path: str | Path,
+    budget_seconds: float | None = None,
+    stage: str | None = None,
+) -> RunDir:
+    """Train, record, diagnose, train on, evaluate and report; or go on with what is there.
 
-def run(settings: Config, path: str | Path, budget_seconds: float | None = None) -> RunDir:
-    """Train, record, diagnose, train on, evaluate and report; or go on with what is there."""
+    With a `stage`: train phase 1 and that stage, and no more.
+    """
     settings = resolve(settings)
     folder = RunDir(Path(path))
     fabric = launch(settings)
@@ -65,11 +71,11 @@ def run(settings: Config, path: str | Path, budget_seconds: float | None = None)
                 begin(folder, settings, dataset, expected)
         world = World(settings, dataset, fabric, folder, shown)
         with locked(folder) if fabric.is_global_zero else nullcontext():
-            work(world, should_stop)
+            work(world, should_stop, stage)
     return folder
 
 
-def work(world: World, should_stop: Callable[[], bool]) -> None:
+def work(world: World, should_stop: Callable[[], bool], stage: str | None = None) -> None:
     """What rank 0 writes, it writes alone: training is shared, the rest is its own."""
     fabric, folder = world.fabric, world.run
     if fabric.is_global_zero:
@@ -77,13 +83,13 @@ def work(world: World, should_stop: Callable[[], bool]) -> None:
     fabric.barrier()
     began = time.time()
     try:
-        train_all(world, should_stop)
-        if fabric.is_global_zero:
+        train_all(world, should_stop, stage)
+        if fabric.is_global_zero and stage is None:
             evaluate_all(world, should_stop)
     finally:
         if fabric.is_global_zero:
             note_time(folder, time.time() - began)
-    if fabric.is_global_zero:
+    if fabric.is_global_zero and stage is None:
         report(folder)
     fabric.barrier()
 
@@ -137,10 +143,12 @@ def note_time(folder: RunDir, seconds: float) -> None:
     write_json(folder.provenance, provenance)
 
 
-def train_all(world: World, should_stop: Callable[[], bool]) -> None:
-    """Every stage in order, with the diagnosis after phase 1."""
+def train_all(world: World, should_stop: Callable[[], bool], only: str | None = None) -> None:
+    """Every stage in order, or phase 1 and one other, with the diagnosis after phase 1."""
     weights = None
     for stage in stages(world.config):
+        if only and stage.name not in ("phase1", only):
+            continue
         if stage.weighted:
             weights = diagnosis.read_weights(world.run)
         if not world.is_done(stage) and not train_stage(world, stage, weights, should_stop):
@@ -167,9 +175,10 @@ def diagnose_run(run: RunDir, c: Config, data: Dataset) -> diagnosis.Diagnosis:
         found = diagnosis.diagnose((record.read(step) for step in steps), c.score, grouping)
     about = {"mode": c.record.mode, "is_ldr": is_ldr(c),
              "first_step": steps[0], "last_step": steps[-1]}  # fmt: skip
+    columns, high = highscored.mark(found.score, data.values, seed=c.seed)
+    diagnosis.write(run, found, data.columns | columns, about | high)
     if data.is_image:
-        keep_thumbnails(run, data, found.score, c.seed)
-    diagnosis.write(run, found, data.columns, about)
+        keep_thumbnails(run, data.values)
     return found
 
 
@@ -184,7 +193,7 @@ def diagnose_again(path: str | Path, score: Score) -> diagnosis.Diagnosis:
 
 
 def report(run: RunDir) -> None:
-    from diagan.report import write_report  # Bokeh takes a second to import
+    from diagan.report import write_report
 
     write_report(run.path)
 
@@ -200,18 +209,6 @@ def tell(shown: Display, found: diagnosis.Diagnosis) -> None:
         shown.say(f"warning: {warning}")
 
 
-def keep_thumbnails(run: RunDir, data: Dataset, score: np.ndarray, seed: int) -> None:
-    """The highest and lowest scored, and a random rest."""
-    order = np.argsort(np.nan_to_num(score, nan=-np.inf))
-    n_ends = min(N_THUMBNAILS // 4, len(order) // 2)
-    ends = np.concatenate([order[:n_ends], order[len(order) - n_ends :]])
-    rest = numpy_generator(seed, "thumbnails").permutation(data.n)
-    index = np.unique(np.concatenate([ends, rest[: N_THUMBNAILS - len(ends)]]))
-    images = data.values[index].transpose(0, 2, 3, 1)
-    with replacing(run.thumbnails) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, index=index, images=images)
-
-
 def stopped(world: World) -> Interrupted:
     return Interrupted(f"stopped and saved; the same command goes on: {world.run.path}")
 
@@ -222,6 +219,7 @@ def evaluate_all(world: World, should_stop: Callable[[], bool]) -> None:
     pixels = Pixels(data.shape) if data.is_image else None
     wanted = [protocols.parse(f"shares{c.n_evaluate}")]
     real = Reals(data, pixels, c.seed)
+    judge_run(world.run, data)
     for arm in arms_of(world.run, c):
         if should_stop():
             raise stopped(world)

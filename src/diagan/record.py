@@ -11,12 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from diagan import ldr
+from diagan.batches import at_once
 from diagan.errors import UserError
-from diagan.random import derive_seed, generator
+from diagan.random import generator, seed_torch
 from diagan.rundir import read_json, replacing, write_json
 
 FORMAT = 1
-EVAL_BATCH = 500
+EVAL_BATCH = 500  # samples at once at most
 
 
 class LdrRecord:
@@ -136,7 +137,7 @@ def score_all(
     as_input: Callable[[Tensor], Tensor],
     *,
     mode: Literal["eval", "train"] = "eval",
-    batch_size: int = EVAL_BATCH,
+    batch_size: int | None = None,
     seed: int = 0,
     step: int = 0,
     rank: int = 0,
@@ -146,16 +147,18 @@ def score_all(
     """D's logit, or that of one of its heads, of every sample [N], in float32; of other ranks'
     batches zeros.
 
-    Eval mode: fixed contiguous batches. Train mode: batches of the training size in a new seeded
-    permutation, because BatchNorm makes a logit depend on its batch mates (FACTS 12).
+    Eval mode: fixed contiguous batches, by default as large as memory bears. Train mode: batches of
+    the training size in a new seeded permutation, because BatchNorm makes a logit depend on its
+    batch mates (FACTS 12).
     """
+    batch_size = batch_size or at_once(values.shape[1:], EVAL_BATCH)
     logits = torch.zeros(len(values))
     device = next(net.parameters()).device
     with untouched(net, training=mode == "train"):
         batches = index_batches(len(values), mode, batch_size, seed, step)
         for number, (indices, n_new) in enumerate(batches):
             if number % world_size == rank:
-                torch.manual_seed(derive_seed(seed, f"noise/record/{number}", step))
+                seed_torch(seed, f"noise/record/{number}", step)
                 scores = net(as_input(values[indices].to(device)))
                 found = scores.heads[head].squeeze(1) if head else scores.logits
                 logits[indices[:n_new]] = found[:n_new].float().cpu()

@@ -71,6 +71,10 @@ class RunDir:
         return self.path / "generated"
 
     @property
+    def calibration(self) -> Path:
+        return self.path / "calibration.npz"
+
+    @property
     def report(self) -> Path:
         return self.path / "report.html"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from diagan import checkpoint, config
+from diagan.batches import at_once
 from diagan.config import Config
 from diagan.errors import UserError
 from diagan.losses import LOSSES
@@ -19,7 +21,9 @@ from diagan.networks import build
 from diagan.reject import RejectionSampler
 from diagan.rundir import RunDir, open_run, read_json
 
-BATCH = 256
+BATCH = 256  # samples at once at most
+N_HELD = 1_000  # samples in memory while a folder is filled
+N_GRID = 64
 ARMS = ("weighted", "plain", "phase1")  # by preference
 
 
@@ -33,17 +37,19 @@ class TrainedGenerator:
     arm: str
     step: int
     rejects_by: str  # critic, logistic head, or D
+    shape: tuple[int, ...]  # of a sample
 
     def generate(self, n: int, generator: torch.Generator) -> Tensor:
         """n samples in [-1, 1], or points, straight from G."""
         latents = torch.randn(n, self.config.network.latent, generator=generator)
         with torch.no_grad():
-            return torch.cat([self.g(z) for z in latents.split(BATCH)])
+            return torch.cat([self.g(z) for z in latents.split(at_once(self.shape, BATCH))])
 
     def ldr(self, samples: Tensor) -> Tensor:
         """The discriminator's logit of samples [B]."""
         with torch.no_grad():
-            return torch.cat([self.d(x).logits for x in samples.split(BATCH)])
+            batches = samples.split(at_once(self.shape, BATCH))
+            return torch.cat([self.d(x).logits for x in batches])
 
     def rejection_sampler(self, seed: int = 0) -> RejectionSampler:
         if self.rejects_by == "D" and not LOSSES[self.config.loss].is_ldr:
@@ -124,7 +130,7 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
     if rejects_by == "D" and LOGISTIC_HEAD in heads:
         # From here on D's logit is the one that is a log-density ratio.
         d.logit, rejects_by = d.heads[LOGISTIC_HEAD], "logistic head"
-    return TrainedGenerator(g.eval(), d.eval(), settings, arm, step, rejects_by)
+    return TrainedGenerator(g.eval(), d.eval(), settings, arm, step, rejects_by, shape)
 
 
 def image_grid(images: np.ndarray, columns: int = 8, pad: int = 2, scale: int = 1) -> Image.Image:
@@ -148,17 +154,18 @@ def write_samples(
         raise UserError(f"--n {n}: expected at least 1")
     generator = load_generator(path, arm)
     drawing = generator.draw(seed, drs=drs)
-    samples = as_stored(drawing.take(n))
-    rate = drawing.acceptance_rate
-    kept = "" if rate is None else f", {rate:.1%} of the proposals kept by {generator.rejects_by}"
+    batches = drawing.batches(n, N_HELD)
+    first = next(batches)  # before the folder: where nothing can be drawn, nothing is left behind
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    if samples.ndim == 2:
-        np.save(folder / "points.npy", samples)
+    if first.ndim == 2:
+        np.save(folder / "points.npy", np.concatenate([first, *batches]))
     else:
-        for number, image in enumerate(samples):
+        image_grid(first[:N_GRID], scale=2).save(folder / "grid.png")
+        for number, image in enumerate(chain(first, chain.from_iterable(batches))):
             pixels = image.transpose(1, 2, 0)
             picture = Image.fromarray(pixels.squeeze(2) if len(image) == 1 else pixels)
             picture.save(folder / f"{number:06d}.png")
-        image_grid(samples[:64], scale=2).save(folder / "grid.png")
+    rate = drawing.acceptance_rate
+    kept = "" if rate is None else f", {rate:.1%} of the proposals kept by {generator.rejects_by}"
     return f"wrote {n} samples of {generator.arm} at step {generator.step} to {folder}{kept}"

@@ -10,16 +10,19 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from diagan import checkpoint, observers
+from diagan.batches import at_once
 from diagan.config import Config
 from diagan.data import Dataset, as_input
 from diagan.errors import UserError
+from diagan.features.classifier import bundled, load_classifier
+from diagan.features.slim import SlimClassifier
 from diagan.game import Method, Observer, Parts, compose
 from diagan.losses import LOSSES
 from diagan.methods.augment import Augment
 from diagan.methods.critic import UnbiasedCritic
 from diagan.methods.ema import EMA
 from diagan.methods.gold import Gold
-from diagan.methods.inclusive import Inclusive
+from diagan.methods.inclusive import Inclusive, pixels
 from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
 from diagan.methods.logistic_head import LogisticHead
 from diagan.methods.packing import Packing
@@ -28,7 +31,7 @@ from diagan.methods.rotation import Rotation
 from diagan.methods.topk import TopK
 from diagan.networks import N_REFERENCES, build
 from diagan.progress import Display
-from diagan.random import derive_seed
+from diagan.random import seed_torch
 from diagan.record import EVAL_BATCH, LdrRecord
 from diagan.rundir import RunDir, cut_lines
 from diagan.sampling import SwitchedStream, UniformStream, WeightedStream
@@ -89,7 +92,7 @@ def new_game(
 ) -> Game:
     """The players of a stage as a fresh run has them, without observers."""
     parts = compose([method.parts() for method in stage_methods(config, stage, dataset.n)])
-    torch.manual_seed(derive_seed(config.seed, "init"))
+    seed_torch(config.seed, "init")
     how = (config.network, dataset.shape, parts.heads, parts.images_per_score)
     nets = dict(zip(("G", "D"), build(*how)))
     for critic in parts.critics:
@@ -157,9 +160,17 @@ def player_methods(config: Config, game: Game) -> list[Method]:
         every=max(int(m.inclusive.passes * n / config.batch_size), 1),
         batch_size=config.batch_size, values=draws.values, as_input=as_input,
         reals=lambda position: draws.reals(stream, position),
-        n_latent=config.network.latent,
+        n_latent=config.network.latent, features=likeness(config, draws.fabric.device),
     )  # fmt: skip
     return [EMA(m.ema, game.g.net), inclusive]
+
+
+def likeness(config: Config, device: torch.device) -> Callable[[Tensor], Tensor]:
+    """The features in which Inclusive GAN compares images."""
+    if config.methods.inclusive.extractor == "pixels":
+        return pixels
+    net, _ = load_classifier(bundled(config.data.kind))
+    return SlimClassifier(net).to(device)
 
 
 def streams(
@@ -202,7 +213,7 @@ def train_stage(
         game.parts = compose([game.parts, recording_parts(world, game)])
     restore(world, stage, game)
     logging = observers.Logging(run, stage.name, fabric, world.display, config.batch_size,
-                                game.learning_rate, game.step)  # fmt: skip
+                                game.learning_rate, game.step, game.d.rate)  # fmt: skip
     watching = [Observer("log", logging.look, config.log_every, at_end=True)]
     if world.dataset.is_image:
         folder = run.generated / "progress"
@@ -229,15 +240,15 @@ def recording_parts(world: World, game: Game) -> Parts:
     sets = {"": game.draws.values, "heldout": torch.from_numpy(dataset.heldout)}
     return observers.recording(
         record, game.d.net, world.fabric, sets, mode=c.record.mode,
-        batch_size=record_batch(c), every=c.record.every, start=c.record_start,
+        batch_size=record_batch(c, dataset.shape), every=c.record.every, start=c.record_start,
         at_end=c.record.include_end, seed=c.seed,
         head=LOGISTIC_HEAD if c.methods.logistic_head else "",
     )  # fmt: skip
 
 
-def record_batch(c: Config) -> int:
+def record_batch(c: Config, shape: tuple[int, ...]) -> int:
     """In train mode the batch is part of the measurement; in eval mode only of its speed."""
-    return c.batch_size if c.record.mode == "train" else EVAL_BATCH
+    return c.batch_size if c.record.mode == "train" else at_once(shape, EVAL_BATCH)
 
 
 def restore(world: World, stage: Stage, game: Game) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from diagan.errors import UserError
 from diagan.game import Moment, Parts, Term, Turn, d_loss, g_loss
 from diagan.losses import Loss
-from diagan.random import derive_seed, generator
+from diagan.random import generator, seed_torch
 
 
 class Stream(Protocol):
@@ -55,6 +55,12 @@ class Draws:
         z = torch.randn(shape, generator=self.generator(f"latents/{purpose}", position))
         return self._slice(z).to(self.fabric.device)
 
+    def uniforms(self, purpose: str, position: int, rows: int, n: int) -> Tensor:
+        """In [0, 1), [rows, n]: a column for each of this process's n samples of a batch."""
+        shape = (rows, n * self.fabric.world_size)
+        u = torch.rand(shape, generator=self.generator(purpose, position))
+        return self._slice(u.T).T.to(self.fabric.device)
+
     def reals(self, stream: Stream, position: int) -> tuple[Tensor, Tensor]:
         """Indices and samples of the batch at a position of a stream."""
         taken = stream.take(position * self.batch_size, self.batch_size)
@@ -64,7 +70,7 @@ class Draws:
     def noise(self, purpose: str, position: int) -> None:
         """Seed what networks draw inside their forward (dropout): no draw shifts another."""
         rank = self.fabric.global_rank
-        torch.manual_seed(derive_seed(self.seed, f"noise/{purpose}", position, rank))
+        seed_torch(self.seed, f"noise/{purpose}", position, rank)
 
     def _slice(self, batch: Tensor) -> Tensor:
         return batch[self.fabric.global_rank :: self.fabric.world_size]

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
@@ -16,9 +16,22 @@ from tyro.conf import Positional, arg
 
 from diagan import config as configs
 from diagan.config import DCGAN, Config, ImageFolder, Optim, Penalty, Record, Score, StyleGAN2
+from diagan.diagnose_verbs import (
+    DiagnoseCheckpoint,
+    DiagnoseFolders,
+    DiagnoseRecord,
+    DiagnoseRun,
+    Filter,
+    checkpoint_default,
+    diagnose_checkpoint,
+    diagnose_default,
+    diagnose_folders,
+    diagnose_record,
+    diagnose_run,
+    filter_images,
+)
 from diagan.errors import UserError
 from diagan.experiments import EXPERIMENTS, at_scale, find
-from diagan.rundir import open_run
 
 Scale = Literal["paper", "cpu", "smoke"]
 
@@ -79,33 +92,6 @@ class DataCheck:
     """Side in pixels (default: the nearest of 32, 64, 128, 256)."""
     group_by: str | None = None
     """The column that names the groups (default: group, label or class)."""
-
-
-@dataclass(frozen=True)
-class DiagnoseRun:
-    """Score and weigh the samples of a run again, perhaps with other settings."""
-
-    run: Annotated[Positional[str], arg(metavar="RUN")]
-    """The folder of a run."""
-    score: Annotated[Score, arg(name="")] = field(default_factory=Score)
-
-
-@dataclass(frozen=True)
-class DiagnoseCheckpoint:
-    """Diagnose a finished model that has no record: one look at its discriminator.
-
-    The LDR now stands for LDRM; LDRV is predicted from D's last layer (Eq. 4, 5).
-    """
-
-    run: Annotated[Positional[str], arg(metavar="RUN")]
-    """The folder of a run."""
-    arm: Literal["auto", "weighted", "plain", "phase1"] = "auto"
-    """Which model; auto: the weighted one (Dia-GAN) where there is one."""
-    s_0: Annotated[float | None, arg(name="s0")] = None
-    """Prior variance of the weights of D's last layer; none: 1 / 3F for F features."""
-    out: Annotated[str | None, arg(metavar="DIR")] = None
-    """Write the table there instead of into the run."""
-    score: Annotated[Score, arg(name="")] = field(default_factory=Score)
 
 
 @dataclass(frozen=True)
@@ -184,10 +170,52 @@ class Sample:
 
 @dataclass(frozen=True)
 class Report:
-    """Write a run's report.html again from its folder."""
+    """Write a run's report.html again from its folder, or one page for several runs.
 
-    run: Annotated[Positional[str], arg(metavar="RUN")]
-    """The folder of a run."""
+    diagan report RUN RUN ... --out FILE: the runs side by side.
+    """
+
+    runs: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN ...")]
+    """The folder of a run or of a diagnosis; or several of them."""
+    out: Annotated[str | None, arg(metavar="FILE")] = None
+    """Where the page for several runs goes (default: comparison.html)."""
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Measure a table or a figure of the paper, beside the paper's numbers.
+
+    diagan reproduce: their names, and what of them was measured.
+
+    diagan reproduce NAME: plans the runs, does what fits into --time-left.
+
+    It says how long each takes, and writes results/tables/NAME.md.
+
+    The same command goes on where it stopped.
+    """
+
+    name: Annotated[Positional[str], arg(metavar="NAME")] = ""
+    """table1 to table6, tableA7 to tableA13, figure1 to figureA10, complexity, departures."""
+    scale: Scale = "paper"
+    """cpu: minutes on two cores; smoke: seconds, to see whether it works."""
+    seeds: tuple[int, ...] = ()
+    """Which seeds (default: as many as the paper has trials)."""
+    rows: Annotated[tuple[str, ...], arg(metavar="ROW ...")] = ()
+    """Only these, by name or how they begin (default: all; below the paper's scale, the quick)."""
+    columns: Annotated[tuple[str, ...], arg(metavar="COLUMN ...")] = ()
+    """Only these, likewise."""
+    time_left: Annotated[str | None, arg(metavar="TIME")] = None
+    """Such as 150m: nothing is started that would not end by then."""
+    plan: bool = False
+    """Print the plan with its estimates, and do nothing."""
+    index: bool = False
+    """Write results/README.md and the tables anew from what is stored, and do nothing else."""
+    data_root: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder with <name>/<split>.parquet (default: DIAGAN_DATA, or else the Hugging Face hub)."""
+    runs: Annotated[str | None, arg(metavar="DIR")] = None
+    """Where run folders lie (default: DIAGAN_RUNS, or else runs)."""
+    results: Annotated[str, arg(metavar="DIR")] = "results"
+    """Where small files and tables go."""
 
 
 @dataclass(frozen=True)
@@ -222,25 +250,6 @@ def data_check(args: DataCheck) -> None:
 
     for finding in check_images(args.path, args.size, args.group_by):
         print(finding)
-
-
-def diagnose_run(args: DiagnoseRun) -> None:
-    from diagan import pipeline
-
-    found = pipeline.diagnose_again(args.run, args.score)
-    pipeline.tell(pipeline.display(), found)
-    print(f"wrote {args.run}/samples.parquet, diagnosis.json and report.html")
-
-
-def diagnose_checkpoint(args: DiagnoseCheckpoint) -> None:
-    from diagan import checkpoint_diagnosis, pipeline
-
-    arm = None if args.arm == "auto" else args.arm
-    found = checkpoint_diagnosis.diagnose_checkpoint(
-        args.run, arm=arm, s_0=args.s_0, score=args.score, out=args.out
-    )
-    pipeline.tell(pipeline.display(), found)
-    print(f"wrote {args.out or args.run}/samples.parquet and diagnosis.json")
 
 
 def evaluate(args: Evaluate) -> None:
@@ -286,9 +295,41 @@ def sample(args: Sample) -> None:
 
 
 def report(args: Report) -> None:
-    from diagan.report import write_report
+    if not args.runs:
+        raise UserError("give the folder of a RUN, or of several")
+    if len(args.runs) == 1 and args.out:
+        raise UserError("--out goes with several runs; the report of one lies in its folder")
+    from diagan.report import write_comparison, write_report
 
-    print(write_report(open_run(args.run).path))
+    if len(args.runs) == 1:
+        print(write_report(Path(args.runs[0])))
+    else:
+        out = Path(args.out or "comparison.html")
+        print(write_comparison([Path(run) for run in args.runs], out))
+
+
+def reproduce(args: Reproduce) -> None:
+    seconds = parse_budget(args.time_left, "--time-left") if args.time_left else None
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise UserError(
+            "reproduce is one process: start one on each GPU with other --seeds, or train a run "
+            "with torchrun -m diagan run and measure it here (docs/reproduce.md)"
+        )
+    from diagan import reproduce as room
+
+    if args.index:
+        print(f"wrote {room.write_index(Path(args.results))}")
+        return
+    if not args.name:
+        print(room.names(Path(args.results)))
+        return
+    request = room.Request(args.name, args.scale, args.seeds, args.rows, args.columns, seconds,
+                           args.plan)  # fmt: skip
+    runs = Path(args.runs or os.environ.get("DIAGAN_RUNS") or "runs")
+    root = args.data_root or os.environ.get("DIAGAN_DATA")
+    written = room.reproduce(request, runs=runs, results=Path(args.results), data_root=root)
+    if written:
+        print(written.read_text() if written.suffix == ".md" else "", f"wrote {written}", sep="\n")
 
 
 def list_experiments(args: List) -> None:
@@ -322,20 +363,6 @@ def run_default(argv: Sequence[str]) -> Run:
     if peek["scale"] in ("cpu", "smoke"):
         base = at_scale(base, peek["scale"])
     return Run(experiment=name, config=base)
-
-
-def diagnose_default(argv: Sequence[str]) -> DiagnoseRun | None:
-    """The run's own settings, which flags then override."""
-    if not argv or argv[0].startswith("-"):
-        return None
-    settings = open_run(argv[0]).config
-    return DiagnoseRun(argv[0], configs.loads(_read(str(settings)), str(settings)).score)
-
-
-def checkpoint_default(argv: Sequence[str]) -> DiagnoseCheckpoint | None:
-    """The run's own settings but for k: a predicted LDRV has another scale than a recorded one."""
-    found = diagnose_default(argv)
-    return DiagnoseCheckpoint(found.run, score=replace(found.score, k=None)) if found else None
 
 
 def for_folder(path: str, size: str | None = None) -> Config:
@@ -374,11 +401,11 @@ def _side_of(path: str) -> int:
         return 32
 
 
-def parse_budget(text: str) -> float:
+def parse_budget(text: str, flag: str = "--budget") -> float:
     """Seconds of `90s`, `30m` or `2h`."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
     if not match or float(match[1]) == 0:
-        raise UserError(f"--budget {text}: expected a time such as 90s, 30m or 2h")
+        raise UserError(f"{flag} {text}: expected a time such as 90s, 30m or 2h")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
@@ -425,21 +452,20 @@ class Verb:
 VERBS = (
     Verb("demo", Demo, demo, "see it work in minutes, on data that ships with diagan"),
     Verb("run", Run, run, "train and diagnose: an experiment, or your own folder", run_default),
-    Verb(
-        "diagnose run", DiagnoseRun, diagnose_run, "score a run's samples again", diagnose_default
-    ),
-    Verb(
-        "diagnose checkpoint",
-        DiagnoseCheckpoint,
-        diagnose_checkpoint,
-        "diagnose a model that has no record",
-        checkpoint_default,
-    ),
+    Verb("diagnose run", DiagnoseRun, diagnose_run, "score a run's samples again, or compare runs",
+         diagnose_default),
+    Verb("diagnose record", DiagnoseRecord, diagnose_record, "a record that any trainer wrote"),
+    Verb("diagnose checkpoint", DiagnoseCheckpoint, diagnose_checkpoint,
+         "a model that has no record, or anyone's discriminator", checkpoint_default),
+    Verb("diagnose folders", DiagnoseFolders, diagnose_folders,
+         "two folders of images, from any generator"),
+    Verb("filter", Filter, filter_images, "keep the better part of a folder of fakes"),
     Verb("evaluate", Evaluate, evaluate, "FID, precision, recall, ... of a run or of folders"),
     Verb("data check", DataCheck, data_check, "look at your own images before a run"),
     Verb("weights import", WeightsImport, weights_import, "keep a downloaded weight file"),
     Verb("weights fetch", WeightsFetch, weights_fetch, "download a weight file, when you say so"),
     Verb("sample", Sample, sample, "draw images from a finished run"),
-    Verb("report", Report, report, "write a run's report again"),
+    Verb("report", Report, report, "write a run's report again, or one of several runs"),
+    Verb("reproduce", Reproduce, reproduce, "the paper's tables and figures, measured"),
     Verb("list", List, list_experiments, "the experiments by name"),
-)
+)  # fmt: skip

@@ -43,6 +43,8 @@ class Dataset:
     def columns(self) -> dict[str, np.ndarray]:
         """What is known of each training sample, by the names of samples.parquet."""
         found = {"group": np.array(self.group_names)[self.groups]}
+        if not self.is_image:
+            found |= {"x": self.values[:, 0], "y": self.values[:, 1]}
         if self.labels is not None:
             found["label"] = self.labels
         if self.files is not None:

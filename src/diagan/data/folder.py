@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -52,6 +53,38 @@ def image_folder(config: ImageFolder, seed: int, root: str | None = None) -> Dat
         attributes=tables[0],
         heldout_attributes=tables[1],
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """All images of a place with nothing held out, in the order in which they are listed there."""
+
+    data: Dataset  # values are memory-mapped
+    listing: Listing
+    kept: np.ndarray  # int64 [N], which of the listing's images they are
+
+
+def whole(
+    path: str, size: int, *, group_by: str | None = None, channels: str | None = None
+) -> Whole:
+    """Every readable image, as `image_folder` reads them; `channels` is Pillow's L or RGB."""
+    listing = list_images(path)
+    groups, names = groups_of(listing, group_by)
+    images, kept, notes = pack(listing, size, channels=channels)
+    groups, names = _renumbered(groups[kept], names)
+    data = Dataset(
+        values=images,
+        groups=groups,
+        group_names=names,
+        heldout=images[:0],
+        heldout_groups=groups[:0],
+        fingerprint=fingerprint(images, groups),
+        rare=rare_group(groups, len(names)),
+        files=tuple(np.array(listing.names, dtype=object)[kept]),
+        notes=notes,
+        attributes=_attributes(listing, kept),
+    )
+    return Whole(data, listing, kept)
 
 
 def list_images(path: str) -> Listing:
@@ -121,9 +154,10 @@ def groups_of(listing: Listing, group_by: str | None) -> tuple[np.ndarray, tuple
 
 
 def rare_group(groups: np.ndarray, n_groups: int) -> int | None:
-    """The smallest group, where it holds less than a fifth of the samples."""
+    """The smallest group, where it holds less than a fifth of the samples and less than half of an
+    equal share: of ten classes alike none is rare."""
     counts = np.bincount(groups, minlength=n_groups)
-    is_rare = n_groups > 1 and counts.min() < RARE_SHARE * len(groups)
+    is_rare = n_groups > 1 and counts.min() < min(RARE_SHARE, 0.5 / n_groups) * len(groups)
     return int(counts.argmin()) if is_rare else None
 
 

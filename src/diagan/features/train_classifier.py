@@ -25,7 +25,7 @@ from diagan.data.sources import load_split
 from diagan.errors import UserError
 from diagan.features.classifier import load_classifier, save_classifier
 from diagan.networks.classifier import SIZE, Classifier
-from diagan.random import derive_seed, numpy_generator
+from diagan.random import numpy_generator, seed_torch
 
 LR, DECAY_AT = 1e-3, 42 / 50  # the paper's Adam; a tenth of the rate after epoch 42 of 50
 N_DIGITS = 10
@@ -91,7 +91,7 @@ def train(settings: Settings, data: Split) -> tuple[Classifier, float]:
     if settings.epochs < 1 or settings.batch_size < 2 or settings.minutes <= 0:
         raise UserError("expected --epochs from 1, --batch-size from 2, and --minutes over 0")
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive_seed(settings.seed, "classifier/init"))
+        seed_torch(settings.seed, "classifier/init")
         net = Classifier(data.images.shape[1])
     adam = torch.optim.Adam(net.parameters(), lr=LR, fused=True)
     folder, start = _partial(settings), time.monotonic()

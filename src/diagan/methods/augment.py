@@ -25,8 +25,8 @@ class Augment:
         return Parts(views=(View(0, self.alter),)) if is_on else Parts()
 
     def alter(self, images: Tensor, turn: Turn) -> Tensor:
-        draws = turn.draws.generator(f"augment/{turn.player}/{turn.n_scored}", turn.position)
-        u = torch.rand(7, len(images), generator=draws).to(images.device)  # [0, 1)
+        purpose = f"augment/{turn.player}/{turn.n_scored}"
+        u = turn.draws.uniforms(purpose, turn.position, rows=7, n=len(images))
         if self.colour:
             images = recolour(images, u[0] - 0.5, 2 * u[1], u[2] + 0.5)
         height, width = images.shape[2:]

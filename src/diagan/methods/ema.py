@@ -1,5 +1,6 @@
 """An exponential moving average of G's weights, which makes better images than G itself."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from torch import Tensor, nn
@@ -31,6 +32,6 @@ class EMA:
         return Parts(state=state, observers=(Observer("ema", look),))
 
 
-def averaged(g: dict[str, Tensor], state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a saved G, with the average of its weights where one was kept."""
+def averaged(g: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a G, with the average of its weights where one was kept."""
     return {name: state.get(f"{PREFIX}{name}", tensor) for name, tensor in g.items()}

@@ -76,7 +76,8 @@ class Inclusive:
         found = torch.zeros(len(self.values), self.n_latent)
         least = torch.full((len(self.values),), torch.inf)
         # In train mode, and in whole batches of the game's size: as G's images are in training.
-        n_batches, n_features = ceil(self.n_candidates / self.batch_size), self.values[0].numel()
+        n_batches = ceil(self.n_candidates / self.batch_size)
+        n_features = self.real_features(slice(1), turn.latents.device).shape[1]
         n_at_once = max(CHUNK // (n_features * self.batch_size), 1)
         with leaving_no_trace(turn.g):
             for start in range(0, n_batches, n_at_once):
@@ -87,12 +88,16 @@ class Inclusive:
                 self.compare(candidates, latents.flatten(0, 1), least, found)
         return found
 
+    def real_features(self, rows: slice, device: torch.device) -> Tensor:
+        """Of some of the training images [B, F]."""
+        return self.features(self.as_input(self.values[rows].to(device)))
+
     def compare(self, candidates: Tensor, latents: Tensor, least: Tensor, found: Tensor) -> None:
         """Keep, in place, what is nearer than the nearest so far."""
         squared = candidates.square().sum(dim=1)
         for start in range(0, len(self.values), ROWS):
             rows = slice(start, start + ROWS)
-            real = self.features(self.as_input(self.values[rows].to(candidates.device)))
+            real = self.real_features(rows, candidates.device)
             # |c - r|^2 but for |r|^2, which is the same for every candidate
             distance, index = (squared - 2 * real @ candidates.T).cpu().min(dim=1)
             nearer = distance < least[rows]
@@ -122,8 +127,7 @@ class Pairing:
     def between(self, turn: Turn) -> Tensor:
         """A fake between two latents is to be near both reals, to each by its share."""
         (z_1, real_1), (z_2, real_2) = (self.pairs(turn, which) for which in (0, 1))
-        draws = turn.draws.generator("inclusive/shares", turn.position)
-        share = torch.rand(len(z_1), generator=draws).to(z_1.device)
+        share = turn.draws.uniforms("inclusive/shares", turn.position, rows=1, n=len(z_1))[0]
         z = share[:, None] * z_1 + (1 - share[:, None]) * z_2
         fake = self.how.features(turn.g(z).float())
         return (share * distance(fake, real_1) + (1 - share) * distance(fake, real_2)).mean()

@@ -1,4 +1,7 @@
-"""What a run folder holds, read when it is asked for. Only config.json has to be there."""
+"""What a run folder holds, read when it is asked for.
+
+Only config.json has to be there, or diagnosis.json: a diagnosis of somebody else's GAN has no more.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from diagan import ldr
 from diagan.config import Config, from_json
 from diagan.errors import UserError
+from diagan.report import pictures
 from diagan.rundir import RunDir, read_json, read_lines
+from diagan.thumbnails import by_score, choose, k_stops, scored
 
 DIAGNOSIS_FORMAT = 1
+MAX_RECORDS = 60
+REAL_BYTES, FAKE_BYTES = 5_500_000, 2_500_000  # of pictures on the page, before base64
 # A generator and whether by rejection, in the order of the page, and the stem of its files.
 ARMS = {
     ("data", False): "real data, same probe",
@@ -27,11 +35,22 @@ ARMS = {
     ("weighted", True): "Dia-GAN with rejection",
     ("phase1", False): "GAN after phase 1",
     ("phase1", True): "GAN after phase 1 with rejection",
+    ("fake", False): "the generator",  # of a diagnosis of two folders
 }
 # Okabe and Ito's colours without black and yellow: told apart by the colour-blind, on white and
 # on black.
 PALETTE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 OTHER_COLOUR = "#8a8f98"
+
+
+def open_folder(path: Path) -> RunDir:
+    """A run, or a diagnosis without one; or a sentence that says there is neither."""
+    run = RunDir(path)
+    if not run.config.is_file() and not run.diagnosis.is_file():
+        raise UserError(
+            f"{path} is not a run folder: it has no config.json, and no diagnosis.json either"
+        )
+    return run
 
 
 @contextmanager
@@ -60,12 +79,14 @@ class Samples:
     ldrm: np.ndarray  # float64 [N]
     ldrv: np.ndarray  # float64 [N], NaN where it was refused
     score: np.ndarray  # float64 [N]
+    flag: np.ndarray | None = None  # string [N]: rare, outlier, duplicate, corrupt or nothing
+    cluster: np.ndarray | None = None  # int [N], -1: none
+    points: np.ndarray | None = None  # float [N, 2], where the data are points
 
     @cached_property
     def by_score(self) -> np.ndarray:
         """Rows that have a score, the highest first."""
-        order: np.ndarray = np.argsort(-self.score, kind="stable")
-        return order[np.isfinite(self.score[order])]
+        return by_score(self.score)
 
     def describe(self, row: int) -> str:
         """One sample in words."""
@@ -75,6 +96,12 @@ class Samples:
         words.append(f"score {self.score[row]:.2f}")
         file = self.files[row].as_py() if self.files is not None else None
         return " · ".join([*words, file] if file else words)
+
+
+def _points(table: pa.Table) -> np.ndarray | None:
+    if not {"x", "y"} <= set(table.column_names):
+        return None
+    return np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
 
 
 @dataclass(frozen=True)
@@ -88,12 +115,13 @@ class Contents:
         return self.run.path.resolve().name
 
     @cached_property
-    def config(self) -> Config:
-        return from_json(self.config_json)
+    def config(self) -> Config | None:
+        """None where this is no run but a diagnosis of somebody else's GAN."""
+        return from_json(self.config_json) if self.config_json else None
 
     @cached_property
     def config_json(self) -> dict[str, Any]:
-        config: dict[str, Any] = read_json(self.run.config)
+        config: dict[str, Any] = read_json(self.run.config) if self.run.config.exists() else {}
         return config
 
     @cached_property
@@ -158,29 +186,103 @@ class Contents:
                 group_names=group.dictionary.to_pylist(),
                 files=table["file"] if "file" in table.column_names else None,
                 **numbers,
+                flag=table["flag"].fill_null("").to_numpy()
+                if "flag" in table.column_names
+                else None,
+                cluster=table["cluster"].to_numpy() if "cluster" in table.column_names else None,
+                points=_points(table),
             )
 
     @cached_property
-    def thumbnails(self) -> dict[int, np.ndarray]:
-        """Images [H, W, C] by dataset index, in the order of the file."""
-        if not self.run.thumbnails.exists():
-            return {}
+    def k(self) -> float:
+        """The k that scored the samples (Eq. 7)."""
+        return float((self.diagnosis or {}).get("k") or 0.0)
+
+    @cached_property
+    def stops(self) -> list[float]:
+        """Of the slider for k."""
+        return k_stops(self.k, self.samples.ldrm, self.samples.ldrv) if self.samples else []
+
+    def ranked(self, k: float) -> np.ndarray:
+        """Rows that have a score at this k, the highest first."""
+        s = self.samples
+        return by_score(scored(s.ldrm, s.ldrv, k)) if s else np.zeros(0, dtype=np.int64)
+
+    @cached_property
+    def thumbnails(self) -> tuple[np.ndarray, np.ndarray]:
+        """Dataset indices [M] and images uint8 [M, H, W, C]; none where there are no samples."""
+        if not self.run.thumbnails.exists() or self.samples is None:
+            return np.zeros(0, dtype=np.int64), np.zeros((0, 1, 1, 1), dtype=np.uint8)
         with readable(self.run.thumbnails), np.load(self.run.thumbnails) as stored:
-            return dict(zip(stored["index"].tolist(), stored["images"]))
+            index, images = stored["index"], stored["images"]
+        known = index < len(self.samples.index)  # of other data, should somebody mix folders
+        return index[known], images[known]
+
+    @cached_property
+    def chosen(self) -> np.ndarray:
+        """Rows that the page shows closely, rising: with pictures where there are any."""
+        s = self.samples
+        if s is None:
+            return np.zeros(0, dtype=np.int64)
+        if len(self.thumbnails[0]):
+            return self.thumbnails[0]
+        flagged = None if s.flag is None else (s.flag != "") & (s.flag != "rare")
+        return choose(s.ldrm, s.ldrv, self.stops, s.group, flagged)
 
     def generated(self, suffix: str) -> dict[str, Path]:
-        """Files of generated samples by the name of their arm."""
-        files = {
-            label: self.run.generated / f"{arm}{'_drs' if drs else ''}{suffix}"
-            for (arm, drs), label in ARMS.items()
+        """Files of generated samples by the name of their arm; arms that are not ours come last."""
+        labels = {f"{arm}{'_drs' if drs else ''}": label for (arm, drs), label in ARMS.items()}
+        found = {file.stem: file for file in sorted(self.run.generated.glob(f"*{suffix}"))}
+        others = {name: name for name in found if name not in labels and "_ldr" not in name}
+        labels |= others
+        return {label: found[name] for name, label in labels.items() if name in found}
+
+    @cached_property
+    def fakes(self) -> dict[str, np.ndarray]:
+        """Generated images uint8 [M, H, W, C] by the name of their arm."""
+        found = {}
+        for label, file in self.generated(".npz").items():
+            with readable(file), np.load(file) as stored:
+                found[label] = stored["images"]
+        return {label: images for label, images in found.items() if len(images)}
+
+    @cached_property
+    def sprite(self) -> pictures.Sprite | None:
+        """All thumbnails in one picture; a sample's place in it is its place in `chosen`."""
+        images = self.thumbnails[1]
+        return pictures.sprite(images, REAL_BYTES) if len(images) else None
+
+    @cached_property
+    def fake_sprites(self) -> dict[str, pictures.Sprite]:
+        return {
+            label: pictures.sprite(images, FAKE_BYTES // len(self.fakes))
+            for label, images in self.fakes.items()
         }
-        return {label: file for label, file in files.items() if file.exists()}
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """Row -> place in `chosen`."""
+        return {row: at for at, row in enumerate(self.chosen.tolist())}
 
     @cached_property
     def records(self) -> dict[int, Path]:
         """The files of the LDR record by step."""
         files = [file for file in self.run.record.glob("*.npy") if file.stem.isdigit()]
         return {int(file.stem): file for file in sorted(files, key=lambda file: int(file.stem))}
+
+    def record(self, step: int) -> np.ndarray:
+        """The LDR of every sample [N] at a recorded step, centred as the scores are."""
+        with readable(self.records[step]):
+            values = np.load(self.records[step], mmap_mode="r", allow_pickle=False)
+        return ldr.centre(values, (self.diagnosis or {}).get("centre", "none"))
+
+    @cached_property
+    def steps(self) -> list[int]:
+        """Recorded steps that the page shows: all, or as many as it can carry."""
+        steps = list(self.records)
+        if len(steps) <= MAX_RECORDS:
+            return steps
+        return [steps[i] for i in np.linspace(0, len(steps) - 1, MAX_RECORDS, dtype=int)]
 
     @cached_property
     def groups(self) -> list[dict[str, Any]]:

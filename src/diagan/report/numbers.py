@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from markupsafe import Markup, escape
+
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -43,6 +45,16 @@ def share(line: dict[str, Any] | None) -> str:
     return f"{shown}{NO_BREAK}% ({start}{NO_BREAK}to{NO_BREAK}{end})"
 
 
+def interval(line: dict[str, Any] | None) -> str:
+    """A measured number with its interval, where it has one: 12.3 (11.9 to 12.8)."""
+    if line is None:
+        return "–"
+    value, low, high = (line.get(key) for key in ("value", "low", "high"))
+    if low is None or high is None:
+        return significant(value)
+    return f"{significant(value)} ({significant(low)}{NO_BREAK}to{NO_BREAK}{significant(high)})"
+
+
 def auc(value: float | None) -> str:
     """Two decimals, three near 1; only a perfect ranking reads 1."""
     if value is None or not math.isfinite(value):
@@ -50,6 +62,16 @@ def auc(value: float | None) -> str:
     if 0.9995 <= value < 1:
         return "over 0.999"
     return f"{value:.{3 if 0.99 < value < 1 else 2}f}"
+
+
+def marked(text: str) -> Markup:
+    """A sentence in which `this` is code; all else is text."""
+    parts = text.split("`")
+    made = [
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
+        for at, part in enumerate(parts)
+    ]
+    return Markup("").join(made)
 
 
 def size(n_bytes: float) -> str:

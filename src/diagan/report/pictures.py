@@ -8,72 +8,121 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-THUMBNAIL = 64  # pixels a side at most
-GRID = 560
-SPRITE_PIXELS = 400_000
-SMALL = 2_000  # bytes that any image may take
-QUALITIES = (90, 75, 50)  # of JPEG
-SPRITE_SCREEN = 80  # CSS pixels a side, about
+GRID = 560  # pixels a side at most
+QUALITIES = (90, 75, 55)
+FEATURE_SIDE = 16  # pixels a side in which images are compared
 
 
 @dataclass(frozen=True)
 class Sprite:
-    """Many thumbnails in one picture: a cell a dataset index, in CSS pixels."""
+    """Many small pictures in one, row by row; all of one size."""
 
     uri: str
-    cell: int
-    width: int
-    places: dict[int, tuple[int, int]]  # index -> (left, top)
+    n: int
+    n_columns: int
+    ratio: float  # width / height of a cell
+
+    @property
+    def n_rows(self) -> int:
+        return -(-self.n // self.n_columns)
+
+    @property
+    def css(self) -> str:
+        """The background of an element that shows one of them, but for its position."""
+        return f'url("{self.uri}") 0 0/{100 * self.n_columns}% {100 * self.n_rows}%'
+
+    def position(self, at: int) -> str:
+        """Where picture `at` lies, in percent, as CSS wants it."""
+        row, column = divmod(at, self.n_columns)
+        x, y = 100 * column / max(self.n_columns - 1, 1), 100 * row / max(self.n_rows - 1, 1)
+        return f"{x:.4f}% {y:.4f}%"
 
 
-def data_uri(image: Image.Image) -> str:
-    """PNG; what takes over a byte a pixel there, such as photographs, as JPEG of about a byte."""
-    image = image if image.mode in ("L", "RGB") else image.convert("RGB")
-    allowed = max(image.width * image.height, SMALL)
+def sprite(images: np.ndarray, budget: int) -> Sprite:
+    """uint8 [n, h, w, C] in at most about `budget` bytes: PNG, else JPEG, else also smaller."""
+    n, h, w, _ = images.shape
+    n_columns = int(np.ceil(np.sqrt(n)))
+    sheet = _sheet(images, n_columns)
+    file, kind = _png(sheet), "png"
+    while file.tell() > budget:
+        for quality in QUALITIES:
+            file, kind = io.BytesIO(), "jpeg"
+            sheet.save(file, "JPEG", quality=quality, subsampling=0)
+            if file.tell() <= budget:
+                break
+        else:
+            if min(h, w) <= FEATURE_SIDE:  # noise of a thousand samples: let it be large
+                break
+            images = _halved(images)
+            _, h, w, _ = images.shape
+            sheet = _sheet(images, n_columns)
+    return Sprite(_uri(file, kind), n, n_columns, w / h)
+
+
+def _sheet(images: np.ndarray, n_columns: int) -> Image.Image:
+    """Cells side by side; the cells of what is left over are black."""
+    n, h, w, c = images.shape
+    n_rows = -(-n // n_columns)
+    sheet = np.zeros((n_rows * n_columns, h, w, c), dtype=np.uint8)
+    sheet[:n] = images
+    sheet = sheet.reshape(n_rows, n_columns, h, w, c).swapaxes(1, 2)  # [rows, h, columns, w, c]
+    pixels = sheet.reshape(n_rows * h, n_columns * w, c)
+    return Image.fromarray(pixels.squeeze(2) if c == 1 else pixels)
+
+
+def _halved(images: np.ndarray) -> np.ndarray:
+    n, h, w, c = images.shape
+    even = images[:, : h // 2 * 2, : w // 2 * 2].reshape(n, h // 2, 2, w // 2, 2, c)
+    halved: np.ndarray = even.mean(axis=(2, 4)).round().astype(np.uint8)
+    return halved
+
+
+def _png(image: Image.Image) -> io.BytesIO:
     file = io.BytesIO()
-    image.save(file, "PNG", optimize=True)
-    kind = "png"
-    for quality in QUALITIES:
-        if file.tell() <= allowed:
-            break
-        file, kind = io.BytesIO(), "jpeg"
-        image.save(file, "JPEG", quality=quality, subsampling=0)
+    image.save(file, "PNG")
+    return file
+
+
+def _uri(file: io.BytesIO, kind: str) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-def thumbnail(pixels: np.ndarray) -> Image.Image:
-    """uint8 [H, W, C], C of 1 or 3, no larger than a thumbnail."""
-    image = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
-    image.thumbnail((THUMBNAIL, THUMBNAIL))
-    return image
+def data_uri(image: Image.Image) -> str:
+    """PNG; what takes over half a byte a pixel there, such as photographs, as JPEG."""
+    image = image if image.mode in ("L", "RGB") else image.convert("RGB")
+    file, kind = _png(image), "png"
+    if file.tell() > max(image.width * image.height // 2, 2_000):
+        file, kind = io.BytesIO(), "jpeg"
+        image.save(file, "JPEG", quality=80, subsampling=0)
+    return _uri(file, kind)
 
 
-def grid(file: Path) -> str:
-    """A grid of generated images as it is stored, made smaller where it is large."""
+def grid(file: Path, part: float = 1.0, side: int = GRID) -> str:
+    """A grid of generated images as it is stored, or its first part; smaller where it is large."""
     with Image.open(file) as image:
-        image.thumbnail((GRID, GRID))
-        return data_uri(image)
+        shown = image.crop((0, 0, round(image.width * part), round(image.height * part)))
+    shown.thumbnail((side, side))
+    return data_uri(shown)
 
 
-def sprite(images: dict[int, np.ndarray]) -> Sprite | None:
-    """The first of the images, as many as the page can carry."""
-    cells: dict[int, Image.Image] = {}
-    side = 1
-    for index, pixels in images.items():
-        cell = thumbnail(pixels)
-        side = max(side, *cell.size)
-        if (len(cells) + 1) * side**2 > SPRITE_PIXELS:
-            break
-        cells[index] = cell
-    if not cells:
-        return None
-    n_columns = int(np.ceil(np.sqrt(len(cells))))
-    n_rows = -(-len(cells) // n_columns)
-    scale = max(1, round(SPRITE_SCREEN / side))
-    sheet = Image.new("RGB", (n_columns * side, n_rows * side))
-    places = {}
-    for number, (index, cell) in enumerate(cells.items()):
-        row, column = divmod(number, n_columns)
-        sheet.paste(cell, (column * side, row * side))
-        places[index] = (column * side * scale, row * side * scale)
-    return Sprite(data_uri(sheet), side * scale, n_columns * side * scale, places)
+def features(images: np.ndarray) -> np.ndarray:
+    """uint8 [n, h, w, C] -> float32 [n, F] of about 16 x 16 pixels, in which images compare."""
+    n, h, w, c = images.shape
+    by_h, by_w = max(1, h // FEATURE_SIDE), max(1, w // FEATURE_SIDE)
+    whole = images[:, : h // by_h * by_h, : w // by_w * by_w]
+    blocks = whole.reshape(n, h // by_h, by_h, w // by_w, by_w, c)
+    means: np.ndarray = blocks.mean(axis=(2, 4), dtype=np.float32)
+    return means.reshape(n, -1) / 255
+
+
+def nearest(*, real: np.ndarray, fake: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The n nearest of features [F, D] to each of [M, D], nearest first, and the least distance."""
+    squared = (
+        (real**2).sum(axis=1)[:, None] + (fake**2).sum(axis=1)[None] - 2 * real @ fake.T
+    )  # [M, F]
+    n = min(n, len(fake))
+    some = np.argpartition(squared, n - 1, axis=1)[:, :n]
+    order = np.argsort(np.take_along_axis(squared, some, axis=1), axis=1, kind="stable")
+    found = np.take_along_axis(some, order, axis=1)  # [M, n]
+    least = np.take_along_axis(squared, found[:, :1], axis=1)[:, 0]
+    return found, np.sqrt(np.maximum(least, 0))

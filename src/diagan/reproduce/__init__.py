@@ -1,0 +1,124 @@
+"""The paper's tables and figures by name: planned, run as time allows, beside its numbers."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from diagan.experiments.figures import SCRIPTS
+from diagan.experiments.tables import ARCHITECTURES, Cell, Table
+from diagan.progress import duration
+from diagan.reproduce.pictures import draw_panel, recall_curves, sheet, write_sheet
+from diagan.reproduce.plan import (
+    BOOKS,
+    Job,
+    Unit,
+    find_table,
+    is_picture,
+    make_plan,
+    selected,
+    unplanned,
+)
+from diagan.reproduce.render import index, write_index, write_table
+from diagan.reproduce.store import median_ratio, ratios
+from diagan.reproduce.work import Workshop
+from diagan.rundir import read_json
+
+__all__ = ["Request", "median_ratio", "names", "ratios", "reproduce", "write_index"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for; without seeds, as many as the paper has trials."""
+
+    name: str
+    scale: str = "paper"
+    seeds: tuple[int, ...] = ()
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    seconds: float | None = None  # time left
+    only_plan: bool = False
+
+
+def reproduce(
+    request: Request,
+    *,
+    runs: Path,
+    results: Path,
+    data_root: str | None = None,
+    say: Callable[[str], None] = print,
+) -> Path | None:
+    """Plan, say what it takes, do what fits into the time, and write the table or the figure."""
+    deadline = None if request.seconds is None else time.time() + request.seconds
+    table = find_table(request.name)
+    cells = selected(table, request.scale, request.rows, request.columns)
+    shop = Workshop(runs, results, data_root, deadline, say)
+    units = make_plan(table, cells, request.scale, request.seeds)
+    jobs = list(dict.fromkeys(unit.job for unit in units))
+    shop.refuse_others(jobs)
+    say(f"{table.name}: {table.title}, at {request.scale} scale: {len(jobs)} runs in {len(units)} "
+        f"units under {runs}")  # fmt: skip
+    for reason in unplanned(cells):
+        say(f"not by a command: {reason}")
+    planned = shop.estimates([unit for unit in units if unit.job.name not in shop.failed])
+    tell_plan(units, planned, shop, say)
+    if request.only_plan:
+        return None
+    try:
+        left = shop.work(planned)
+    finally:
+        shop.keep_all(jobs)
+        path = draw(table, cells, jobs, shop) if is_picture(table) else write_table(table, results)
+    if table.name == "figure1e":
+        draw_curves(results, request.scale)
+    if (results / "README.md").exists():  # it keeps up with what is stored
+        write_index(results)
+    shop.report()
+    if left:
+        say(f"{len(left)} units wait for more time; the same command goes on")
+    return path
+
+
+def names(results: Path) -> str:
+    """Every table and figure, with what of it is measured."""
+    lines = index(results).split("\n")
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    known = [row for row in rows if row[0] in {*BOOKS, *SCRIPTS, *ARCHITECTURES}]
+    return "\n".join(f"{name:11} {told:30} {what}" for name, what, told, *_ in known)
+
+
+def tell_plan(
+    units: Sequence[Unit], planned: dict[Unit, float], shop: Workshop, say: Callable[[str], None]
+) -> None:
+    for unit in units:
+        if unit in planned:
+            say(f"  {duration(planned[unit]):>8}  {unit.job.name}, {unit.name}")
+    n_done = sum(unit not in planned and unit.job.name not in shop.failed for unit in units)
+    say(f"about {duration(sum(planned.values()))} in {len(planned)} units; {n_done} are done")
+    if shop.deadline:
+        say(f"time left: {duration(shop.deadline - time.time())}")
+
+
+def draw_curves(results: Path, scale: str) -> None:
+    found = read_json(results / "tables" / "figure1e.json")["cells"]
+    if picture := recall_curves([x for x in found if x["scale"] == scale]):
+        write_sheet(picture, results / "figures" / f"figure1e-{scale}.png")
+
+
+def draw(table: Table, cells: Sequence[Cell], jobs: Sequence[Job], shop: Workshop) -> Path:
+    """A sheet for each seed in results/figures; the last one's path."""
+    path = shop.results / "figures"
+    for seed in sorted({job.seed for job in jobs}):
+        scale = jobs[0].scale
+
+        def panel(cell: Cell, seed: int = seed, scale: str = scale) -> Image.Image | None:
+            job = Job(cell.variant.at(scale), scale, seed)
+            return draw_panel(
+                cell, shop.folder(job), lambda: shop.clock.dataset(shop.settings(job))
+            )
+
+        path = shop.results / "figures" / f"{table.name}-{scale}-seed{seed}.png"
+        write_sheet(sheet(cells, panel), path)
+    return path

@@ -1,0 +1,187 @@
+"""From a table to the work that fills it: runs that share their phase 1, cut into units."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from diagan.config import Config, Critic, Record, Rejection, Score, did_you_mean
+from diagan.errors import UserError
+from diagan.experiments.figures import FIGURES, PICTURES
+from diagan.experiments.tables import (
+    BY_HAND,
+    FROM_FOLDER,
+    MINOR,
+    PROTOCOLS,
+    TABLES,
+    Also,
+    Cell,
+    Table,
+    group_of,
+)
+from diagan.experiments.variants import Variant, arm_stage, stages_for
+
+BOOKS: dict[str, Table] = {**TABLES, **FIGURES}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run of a variant, at a scale, with a seed."""
+
+    variant: Variant
+    scale: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return self.variant.folder(self.scale, self.seed)
+
+    @property
+    def config(self) -> Config:
+        return replace(self.variant.config(self.scale), seed=self.seed)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is started as a whole: a stage of training, or the measuring of an arm."""
+
+    job: Job
+    what: str  # a stage, or an arm
+    protocols: tuple[str, ...] = ()  # of the measuring; none: training
+
+    @property
+    def measures(self) -> bool:
+        return bool(self.protocols)
+
+    @property
+    def name(self) -> str:
+        return f"measure {self.what}" if self.measures else self.what
+
+
+def find_table(name: str) -> Table:
+    """`table5`, `Table5`, `a7` and `figureA10` are understood."""
+    known = {key.lower(): key for key in BOOKS}
+    for guess in (name.lower(), f"table{name.lower()}", f"figure{name.lower()}"):
+        if guess in known:
+            return BOOKS[known[guess]]
+    raise UserError(f"there is no table or figure {name!r}{did_you_mean(name, BOOKS)}")
+
+
+def selected(
+    table: Table, scale: str, rows: Sequence[str] = (), columns: Sequence[str] = ()
+) -> list[Cell]:
+    """The cells that are asked for; below the paper's scale, without a word, the quick ones."""
+    quick = table.quick if scale != "paper" else ()
+    kept_rows = _matching(rows or [q for q in quick if q in table.rows], table.rows, "--rows")
+    kept_columns = _matching(
+        columns or [q for q in quick if q in table.columns], table.columns, "--columns"
+    )
+    return [c for c in table.cells if c.row in kept_rows and c.column in kept_columns]
+
+
+def _matching(asked: Sequence[str], known: Sequence[str], flag: str) -> list[str]:
+    """Names in full, or how they begin; upper and lower case are the same."""
+    found: list[str] = []
+    for word in asked:
+        whole = [name for name in known if name.lower() == word.lower()]
+        begins = [name for name in known if name.lower().startswith(word.lower())]
+        if not begins:
+            raise UserError(f"{flag} {word}: there is none{did_you_mean(word, known)}")
+        found += whole or begins
+    return found if asked else list(known)
+
+
+def default_seeds(table: Table, scale: str, experiment: str) -> list[int]:
+    """As many as the paper's trials: ten for Gaussians, three, or two for FFHQ; one for smoke."""
+    if scale == "smoke":
+        return [0]
+    few = table.trials if experiment.startswith("gaussian") else min(table.trials, 3)
+    return list(range(few))
+
+
+def protocols_of(cell: Cell, also: Iterable[Also], scale: str) -> set[str]:
+    """What has to be measured of the cell's arm: its own metric and what stands beside it."""
+    metrics = [cell.metric]
+    if group_of(cell.variant.experiment, MINOR):
+        metrics += [more.metric for more in also]
+    if cell.metric == "grid":
+        metrics += ["group_share"]  # drawn from, the arm has its grid
+    subset = f"@{cell.group}" if cell.group.startswith("attribute:") else ""
+    return {PROTOCOLS[m][scale] + subset for m in metrics if m in PROTOCOLS}
+
+
+def split_subset(protocol: str) -> tuple[str, str]:
+    """`partial_recall10k_k3@attribute:Bald` is a protocol, and the samples it is measured on."""
+    name, _, subset = protocol.partition("@")
+    return name, subset
+
+
+def make_plan(
+    table: Table, cells: Sequence[Cell], scale: str, seeds: Sequence[int] | None = None
+) -> list[Unit]:
+    """Every unit once, in an order in which a shared phase 1 comes before what branches off it."""
+    arms: dict[Job, dict[str, set[str]]] = {}
+    for cell in cells:
+        if cell.metric in BY_HAND:
+            continue
+        variant = cell.variant.at(scale)
+        for seed in seeds or default_seeds(table, scale, variant.experiment):
+            wanted = arms.setdefault(Job(variant, scale, seed), {})
+            wanted.setdefault(cell.arm, set()).update(protocols_of(cell, table.also, scale))
+    return [unit for job in ordered(list(arms)) for unit in units(job, arms[job])]
+
+
+def ordered(jobs: list[Job]) -> list[Job]:
+    """All of the first seed, then of the next; runs with the same phase 1 together, short first."""
+    keys = {job: phase1_key(job.config) for job in jobs}
+    first: dict[Config, int] = {}
+    for i, job in enumerate(jobs):
+        first.setdefault(keys[job], i)
+    return sorted(jobs, key=lambda job: (job.seed, first[keys[job]], job.config.phase1_steps))
+
+
+def units(job: Job, arms: dict[str, set[str]]) -> list[Unit]:
+    """Phase 1; then each further stage, followed by the measuring of what it trained."""
+    found = [Unit(job, "phase1")]
+    for stage in ["phase1", *stages_for(list(arms))]:
+        found += [Unit(job, stage)] if stage != "phase1" else []
+        found += [
+            Unit(job, arm, tuple(sorted(protocols)))
+            for arm, protocols in sorted(arms.items())
+            if arm_stage(arm) == stage and protocols
+        ]
+    return found
+
+
+def phase1_key(c: Config) -> Config:
+    """Equal for two runs if the one's phase 1, as far as it goes, is the other's.
+
+    What is left out comes into play after it (scores, weights, the critic, rejection, GOLD), or
+    does not touch training (the window, the log).
+    """
+    record = c.record if c.record.mode == "free" else Record(c.record.mode, c.record.every)
+    return replace(
+        c, phase1_share=1.0, score=Score(), critic=Critic(), rejection=Rejection(), record=record,
+        plain_arm=True, weighted_arm=True, methods=replace(c.methods, gold="off"),
+        n_evaluate=1, log_every=1, grid_every=1, checkpoint_every=1, data_root=None,
+    )  # fmt: skip
+
+
+def stage_key(c: Config) -> Config:
+    """Equal for two runs if all their training is: they differ in how is drawn and measured."""
+    return replace(
+        c, rejection=Rejection(), plain_arm=True, weighted_arm=True, n_evaluate=1, log_every=1,
+        grid_every=1, checkpoint_every=1, data_root=None,
+    )  # fmt: skip
+
+
+def unplanned(cells: Iterable[Cell]) -> list[str]:
+    """Why some cells are not filled by a command."""
+    reasons = {cell.metric: BY_HAND[cell.metric] for cell in cells if cell.metric in BY_HAND}
+    return [f"{metric}: {reason}" for metric, reason in reasons.items()]
+
+
+def is_picture(table: Table) -> bool:
+    return all(cell.metric in PICTURES for cell in table.cells)
+
+
+def is_from_folder(metric: str) -> bool:
+    return metric in FROM_FOLDER or metric in PICTURES

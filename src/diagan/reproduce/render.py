@@ -1,0 +1,393 @@
+"""Stored numbers -> a table beside the paper's, as Markdown and JSON, and the index of results/.
+
+Everything here is a function of files in results/: the same files give the same pages.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diagan import config
+from diagan.config import Config
+from diagan.errors import UserError
+from diagan.experiments import SCALES
+from diagan.experiments.figures import SCRIPTS
+from diagan.experiments.tables import (
+    ARCHITECTURES,
+    MINOR,
+    PROTOCOLS,
+    TABLES,
+    Also,
+    Cell,
+    Table,
+    group_of,
+)
+from diagan.reproduce.plan import BOOKS, Job, is_picture, unplanned
+from diagan.reproduce.store import STORE, median_ratio, numbers, ratios
+from diagan.rundir import read_json, read_lines, replacing, write_json
+
+MISSING = "not measured"
+INCEPTIONS = ("fid", "is", "partial_fid")  # published in Inception's features
+ABOUT_SCALES = {
+    "paper": "the paper's own settings",
+    "cpu": "cpu scale: fewer samples and steps than the paper (`diagan run NAME --scale cpu`)",
+    "smoke": "smoke scale: seconds of training, which shows that it runs and nothing else",
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A cell's numbers over seeds, and what they were measured with."""
+
+    by_seed: dict[int, float]
+    precision: tuple[str, ...]
+    features: tuple[str, ...]
+    devices: tuple[str, ...]
+    dates: tuple[str, ...]
+    comparable: bool  # with published numbers, as far as the features go
+    warnings: tuple[str, ...]
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(list(self.by_seed.values())))
+
+    @property
+    def deviation(self) -> float | None:
+        values = list(self.by_seed.values())
+        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def measured(cell: Cell, scale: str, results: Path) -> Measured | None:
+    """What is stored for a cell at a scale, over all seeds."""
+    variant = cell.variant.at(scale)
+    protocol = PROTOCOLS.get(cell.metric, {}).get(scale, "")
+    by_seed, abouts, lines = {}, [], []
+    for folder in stored_runs(results, variant.folder(scale, 0).removesuffix("0")):
+        seed = int(folder.name.rpartition("seed")[2])
+        line = numbers(folder)(cell.metric, protocol, cell.arm, cell.group)
+        if line is not None and same_run(folder, Job(variant, scale, seed)):
+            by_seed[seed] = line["value"]
+            lines.append(line)
+            abouts.append(about(folder, cell.arm))
+    if not by_seed:
+        return None
+    return Measured(
+        dict(sorted(by_seed.items())),
+        precision=unique(a["precision"] for a in abouts),
+        features=unique(x["extractor"] for x in lines if "extractor" in x),
+        devices=unique(a["device"] for a in abouts),
+        dates=unique(a["date"] for a in abouts),
+        comparable=all(x.get("comparable_with_published", True) for x in lines),
+        warnings=unique(w for a in abouts for w in a["warnings"]),
+    )
+
+
+def stored_runs(results: Path, prefix: str) -> list[Path]:
+    folders = [p for p in (results / STORE).glob("*") if p.name.startswith(prefix)]
+    return sorted(p for p in folders if p.name.removeprefix(prefix).isdigit())
+
+
+def same_run(folder: Path, job: Job) -> bool:
+    """Whether a stored run is the one that the table means, whatever machine it ran on."""
+    file = folder / "config.json"
+    try:
+        there = config.loads(file.read_text(), str(file))
+    except (OSError, UserError):
+        return False
+
+    def bare(c: Config) -> Config:
+        return replace(c, device="auto", precision="auto", data_root=None)
+
+    return bare(there) == bare(job.config)
+
+
+def about(folder: Path, arm: str) -> dict[str, Any]:
+    provenance = read_json(folder / "provenance.json")
+    stages = {"phase1", arm.partition("+")[0]}
+    lines = read_lines(folder / "log.jsonl")
+    said = [x["warning"] for x in lines if "warning" in x and x["stage"] in stages]
+    return {
+        "precision": provenance["precision"],
+        "device": provenance["device"],
+        "date": provenance["started"][:10],
+        "warnings": [f"{folder.name}: {text}" for text in said],
+    }
+
+
+def unique(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+# --- a table -------------------------------------------------------------------------------------
+
+
+def also_cells(table: Table, also: Also) -> list[Cell]:
+    """The further number of every arm whose data have a minor group; each arm once."""
+    found = []
+    for cell in table.cells:
+        if minor := group_of(cell.variant.experiment, MINOR):
+            group = "" if also.metric == "fid" else minor
+            arm = "phase1" if also.metric in ("weight_share", "ldrv") else cell.arm
+            found.append(replace(cell, metric=also.metric, group=group, arm=arm, paper=None))
+    return found
+
+
+def parts(table: Table) -> list[tuple[str, list[Cell]]]:
+    main = [("", list(table.cells))]
+    return main + [(also.title, also_cells(table, also)) for also in table.also]
+
+
+def table_json(table: Table, results: Path) -> dict[str, Any]:
+    """Every cell at every scale at which something is stored; pages are made from this alone."""
+    cells = [
+        {**cell_json(cell, scale, results), "part": title}
+        for scale in SCALES
+        for title, part in parts(table)
+        for cell in part
+    ]
+    scales = unique(x["scale"] for x in cells if x["n"])
+    kept = [x for x in cells if x["scale"] in scales or (not scales and x["scale"] == "paper")]
+    return {
+        "name": table.name,
+        "title": table.title,
+        "scales": {scale: counted(kept, scale) for scale in scales},
+        "failed": failures(table, results),
+        "cells": kept,
+    }
+
+
+def failures(table: Table, results: Path) -> dict[str, str]:
+    """Runs of the table that could not be finished, and why."""
+    found = {}
+    for scale in SCALES:
+        for variant in dict.fromkeys(cell.variant.at(scale) for cell in table.cells):
+            for folder in stored_runs(results, variant.folder(scale, 0).removesuffix("0")):
+                if why := read_json(folder / "provenance.json").get("failed"):
+                    found[folder.name] = why
+    return found
+
+
+def counted(cells: Sequence[dict[str, Any]], scale: str) -> dict[str, Any]:
+    main = [x for x in cells if x["scale"] == scale and not x["part"]]
+    seeds = sorted({int(seed) for x in cells if x["scale"] == scale for seed in x["by_seed"]})
+    return {"measured": sum(x["n"] > 0 for x in main), "of": len(main), "seeds": seeds}
+
+
+def cell_json(cell: Cell, scale: str, results: Path) -> dict[str, Any]:
+    found = measured(cell, scale, results)
+    return {
+        "row": cell.row, "column": cell.column, "scale": scale,
+        "run": cell.variant.at(scale).name, "arm": cell.arm, "metric": cell.metric,
+        "group": cell.group, "protocol": PROTOCOLS.get(cell.metric, {}).get(scale, ""),
+        "n": len(found.by_seed) if found else 0,
+        "mean": found.mean if found else None,
+        "deviation": found.deviation if found else None,
+        "by_seed": {str(k): v for k, v in found.by_seed.items()} if found else {},
+        "paper": cell.paper.value if cell.paper else None,
+        "paper_deviation": cell.paper.deviation if cell.paper else None,
+        "paper_text": cell.paper.text if cell.paper else "",
+        **({"precision": found.precision, "device": found.devices, "features": found.features,
+            "dates": found.dates, "comparable": found.comparable, "warnings": found.warnings}
+           if found else {}),
+    }  # fmt: skip
+
+
+def page(found: dict[str, Any], table: Table) -> str:
+    """Markdown: a section for each scale at which something was measured."""
+    lines = [f"# {heading(table.name)}: {table.title}", ""]
+    lines += [f"{note}" for note in table.notes] + [""] * bool(table.notes)
+    lines += [f"- {reason}" for reason in unplanned(table.cells)]
+    lines += [""] * bool(unplanned(table.cells))
+    if not found["scales"]:
+        lines += ["Nothing of it has been measured yet. The paper's numbers:", ""]
+        lines += markdown([x for x in found["cells"] if not x["part"]])
+    for scale, count in found["scales"].items():
+        lines += section(found, table, scale, count)
+    if found["failed"]:
+        lines += ["Runs that could not be finished:", ""]
+        lines += [f"- {run}: {why}" for run, why in found["failed"].items()]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def section(
+    found: dict[str, Any], table: Table, scale: str, count: dict[str, Any]
+) -> Iterator[str]:
+    cells = [x for x in found["cells"] if x["scale"] == scale]
+    there = [x for x in cells if x["n"]]
+    seeds = " ".join(map(str, count["seeds"]))
+
+    def told(key: str) -> str:
+        return ", ".join(sorted({word for x in there for word in x[key]})) or "none"
+
+    own = any(x["metric"] in INCEPTIONS and not x["comparable"] for x in there)
+    yield from (
+        f"## At {ABOUT_SCALES[scale]}", "",
+        f"- command: `diagan reproduce {table.name} --scale {scale} --seeds {seeds}`",
+        f"- measured: {count['measured']} of {count['of']} cells; device: {told('device')}; "
+        f"precision: {told('precision')}; dates: {told('dates')}",
+        f"- protocols: {', '.join(sorted({x['protocol'] for x in there} - {''})) or 'none'}; "
+        f"features: {told('features')}" + (", not comparable with published FID" * own),
+        "- a cell: mean ± deviation over seeds (n seeds), then the paper's", "",
+    )  # fmt: skip
+    for title in unique(x["part"] for x in cells):
+        part = [x for x in cells if x["part"] == title]
+        if title:  # ours: only what was measured
+            columns = {x["column"] for x in part if x["n"]}
+            part = [x for x in part if x["column"] in columns]
+        if part:
+            yield from ([f"**{title}**", ""] if title else [])
+            yield from markdown(part)
+            yield ""
+    warnings = sorted({w for x in there for w in x["warnings"]})
+    if warnings:
+        yield from ("! marks numbers of runs that gave a warning:", "")
+        yield from (f"- {text}" for text in warnings)
+        yield ""
+
+
+def markdown(cells: Sequence[dict[str, Any]]) -> list[str]:
+    rows, columns = (unique(x[key] for x in cells) for key in ("row", "column"))
+    by_place = {(x["row"], x["column"]): x for x in cells}
+    lines = ["| | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
+    for row in rows:
+        texts = [cell_text(by_place.get((row, column))) for column in columns]
+        lines.append(f"| {row} | " + " | ".join(texts) + " |")
+    return lines
+
+
+def cell_text(x: dict[str, Any] | None) -> str:
+    """`0.812 ± 0.003 (3); paper 0.838 ± 0.033`; what is missing is seen to be missing."""
+    if x is None:
+        return ""
+    mine = f"{spread(x['mean'], x['deviation'])} ({x['n']})" if x["n"] else MISSING
+    mine += " !" if x.get("warnings") else ""
+    return f"{mine}; paper {x['paper_text']}" if x["paper_text"] else mine
+
+
+def spread(value: float, deviation: float | None) -> str:
+    text = number(value)
+    if deviation is None:
+        return text
+    decimals = len(text.partition(".")[2]) or 3
+    return f"{text} ± {deviation:.{decimals}f}"
+
+
+def number(value: float) -> str:
+    """Two decimals from 1 on, three below, and more for very small ones."""
+    size = abs(value)
+    if size == 0:
+        return "0"
+    return f"{value:.2f}" if size >= 1 else f"{value:.3f}" if size >= 0.01 else f"{value:.4f}"
+
+
+def heading(name: str) -> str:
+    """`Table A7` of `tableA7`."""
+    for word in ("table", "figure"):
+        if name.startswith(word):
+            return f"{word.capitalize()} {name.removeprefix(word)}"
+    return name.capitalize()
+
+
+def write_table(table: Table, results: Path) -> Path:
+    """tables/NAME.json and .md from the stored runs."""
+    found = table_json(table, results)
+    write_json(results / "tables" / f"{table.name}.json", found)
+    target = results / "tables" / f"{table.name}.md"
+    with replacing(target) as temporary:
+        temporary.write_text(page(found, table))
+    return target
+
+
+# --- the index -----------------------------------------------------------------------------------
+
+
+def write_index(results: Path) -> Path:
+    """results/README.md, and anew every table of which something is stored."""
+    for table in TABLES.values():
+        if table_json(table, results)["scales"]:
+            write_table(table, results)
+    with replacing(results / "README.md") as temporary:
+        temporary.write_text(index(results))
+    return results / "README.md"
+
+
+def index(results: Path) -> str:
+    lines = [
+        "# What was measured", "",
+        "This page is written by `diagan reproduce --index` from the files beside it. Run folders "
+        "are not kept here; they lie under `DIAGAN_RUNS` (or `runs/`), and commands go on where "
+        "they stopped.", "",
+        "## The paper", "",
+        "`diagan reproduce NAME` plans the runs, estimates them, does what fits into "
+        "`--time-left`, and writes `tables/NAME.md`. A cell that nobody measured says so.", "",
+        "| name | what | measured | files |", "| --- | --- | --- | --- |",
+        *(book_row(table, results) for table in BOOKS.values()),
+        *(f"| {name} | {title} (`{command}`) | {'yes' if (results / file).exists() else MISSING} "
+          f"| {link(results / file, results)} |"
+          for name, (title, command, file) in SCRIPTS.items()),
+        *(f"| {name} | {what} | not numbers | |" for name, what in ARCHITECTURES.items()), "",
+    ]  # fmt: skip
+    ratio = median_ratio(results)
+    if ratio is not None:
+        lines += [
+            f"Estimates: the median of actual / estimated seconds over {len(ratios(results))} "
+            f"stored runs is {ratio:.2f} (`measured/*/provenance.json`).", "",
+        ]  # fmt: skip
+    pages = {p for p in results.glob("*.md") if p.name != "README.md"}
+    alone = [p for p in pages if not p.with_suffix(".json").exists()]
+    whole = [p for p in results.glob("*.json") if "-seed" not in p.stem]  # not a seed's own
+    rows = [other_row(file) for file in sorted([*whole, *alone])]
+    lines += ["## Other measurements", "", "| what | command | scale, date | files |",
+              "| --- | --- | --- | --- |", *filter(None, rows), ""]  # fmt: skip
+    lines += ["A file that is not here has not been measured yet."]
+    return "\n".join(lines) + "\n"
+
+
+def book_row(table: Table, results: Path) -> str:
+    drawn = sorted((results / "figures").glob(f"{table.name}-*.png"))
+    pictures = [link(picture, results) for picture in drawn]
+    if is_picture(table):
+        files = ", ".join(pictures)
+        told = ", ".join(p.stem.removeprefix(f"{table.name}-") for p in drawn) or MISSING
+    else:
+        found = table_json(table, results)["scales"]
+        told = "; ".join(
+            f"{scale}: {x['measured']} of {x['of']} cells, seeds {' '.join(map(str, x['seeds']))}"
+            for scale, x in found.items()
+        )
+        files = ", ".join([link(results / "tables" / f"{table.name}.md", results), *pictures])
+    return f"| {table.name} | {table.title} | {told or MISSING} | {files} |"
+
+
+def link(file: Path, results: Path) -> str:
+    name = file.relative_to(results).as_posix()
+    return f"[{name}]({name})" if file.exists() else ""
+
+
+def other_row(file: Path) -> str:
+    """A measurement by a script: what its json says of itself, and the page beside it."""
+    if file.suffix == ".md":
+        return f"| {title_of(file, '')} | | | [{file.name}]({file.name}) |"
+    found = read_json(file)
+    if not isinstance(found, dict) or "command" not in found:
+        return ""
+    told = ", ".join(str(found[key]) for key in ("scale", "date") if key in found)
+    beside = [p for p in (file.with_suffix(".md"), file) if p.exists()]
+    links = ", ".join(f"[{p.name}]({p.name})" for p in beside)
+    return f"| {title_of(file, found['command'])} | `{found['command']}` | {told} | {links} |"
+
+
+def title_of(file: Path, command: str) -> str:
+    """The heading of the page beside it, or the first line of the script that made it."""
+    beside = file.with_suffix(".md")
+    if beside.exists():
+        return beside.read_text().split("\n", 1)[0].removeprefix("# ")
+    scripts = [word for word in command.split() if word.endswith(".py")]
+    script = file.parent.parent / scripts[0] if scripts else None
+    if script and script.exists():
+        return (ast.get_docstring(ast.parse(script.read_text())) or file.stem).split("\n", 1)[0]
+    return file.stem

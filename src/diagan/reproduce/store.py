@@ -1,0 +1,182 @@
+"""The small files of a run, which stay in results/ when the run folder is gone."""
+
+import json
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from PIL import Image
+
+from diagan import config, ldr
+from diagan.config import Config
+from diagan.rundir import RunDir, read_json, read_lines, replacing, write_json
+
+Line = dict[str, Any]
+STORE = "measured"  # under results/
+LOG_EVERY = 50
+DIGITS = 6  # significant ones that are kept of a number in the log
+LAST = 50  # records that `ldrv_last50` reads
+GRIDS = ("phase1", "plain", "weighted", "phase1_drs", "plain_drs", "weighted_drs")
+
+
+def keep(run: RunDir, folder: Path) -> None:
+    """Config, thinned log, metrics, diagnosis, provenance and grids of a run into a folder."""
+    settings = config.loads(run.config.read_text(), str(run.config))
+    stored = config.to_json(settings) | {"data_root": None}
+    write_json(folder / "config.json", stored)
+    write_json(folder / "provenance.json", provenance_of(run))
+    if run.diagnosis.exists():
+        write_json(folder / "diagnosis.json", read_json(run.diagnosis))
+    write_lines(folder / "log.jsonl", thinned(read_lines(run.log)))
+    derived = [*from_diagnosis(run), *from_record(run, settings), *hours(run, settings)]
+    write_lines(folder / "metrics.jsonl", [*read_lines(run.metrics), *derived])
+    for name in GRIDS:
+        if (picture := run.generated / f"{name}.png").exists():
+            keep_grid(picture, folder / f"{name}.png")
+
+
+def provenance_of(run: RunDir) -> Line:
+    """Without the places of this machine."""
+    found: Line = read_json(run.provenance)
+    found["command"] = re.sub(r"(--(?:data-root|runs|results))[ =]\S+", r"\1 DIR", found["command"])
+    return found
+
+
+def write_lines(path: Path, lines: list[Line]) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def thinned(lines: list[Line]) -> list[Line]:
+    """A line every 50 steps, the last of each stage, and every warning."""
+    last = {line["stage"]: line["step"] for line in lines}
+    kept = [
+        line
+        for line in lines
+        if line["step"] % LOG_EVERY == 0 or line["step"] == last[line["stage"]] or "warning" in line
+    ]
+    return [{key: shorter(value) for key, value in line.items()} for line in kept]
+
+
+def shorter(value: object) -> object:
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) and value < 1e9 else value
+
+
+def keep_grid(source: Path, target: Path) -> None:
+    """At one pixel a pixel: run folders hold them at twice the size."""
+    with Image.open(source) as picture, replacing(target) as temporary:
+        half = picture.resize((picture.width // 2, picture.height // 2), Image.Resampling.NEAREST)
+        half.save(temporary, format="PNG", optimize=True)
+
+
+# --- numbers that a run folder holds beside its metrics ------------------------------------------
+
+
+def line_of(metric: str, value: float, group: str = "", arm: str = "phase1") -> Line:
+    return {"metric": metric, "value": float(value), "group": group, "arm": arm, "drs": False}
+
+
+def from_diagnosis(run: RunDir) -> list[Line]:
+    """LDRV, score and share of the weight of each group, and of who has an attribute or not."""
+    if not run.diagnosis.exists():
+        return []
+    found = [
+        line_of(metric, group[metric], group["name"])
+        for group in read_json(run.diagnosis)["groups"]
+        for metric in ("ldrv", "score", "weight_share")
+    ]
+    columns = [c for c in pq.read_schema(run.samples).names if c.startswith("attribute:")]
+    if not columns:
+        return found
+    table = pq.read_table(run.samples, columns=[*columns, "ldrv", "score"])
+    for column in columns:
+        has = table[column].to_numpy() == 1
+        for group, inside in ((column, has), (f"not {column}", ~has)):
+            for metric in ("ldrv", "score"):
+                if inside.any():
+                    value = np.nanmean(table[metric].to_numpy()[inside])
+                    found.append(line_of(metric, value, group))
+    return found
+
+
+def from_record(run: RunDir, c: Config) -> list[Line]:
+    """LDRV over the last 50 records, where the diagnosis reads more (Table 1's Gaussian)."""
+    files = sorted(f for f in run.record.glob("*.npy") if f.stem.isdigit())
+    if c.record.window <= LAST or len(files) <= LAST or not run.samples.exists():
+        return []
+    records = (np.load(file, allow_pickle=False) for file in files[-LAST:])
+    ldrv = ldr.moments(records).ldrv
+    groups = pq.read_table(run.samples, columns=["group"])["group"].to_numpy()
+    return [
+        line_of("ldrv_last50", ldrv[groups == group].mean(), str(group))
+        for group in dict.fromkeys(groups)
+    ]
+
+
+def hours(run: RunDir, c: Config) -> list[Line]:
+    """Hours of training, plain and Dia-GAN, from the speeds in the log (App. D).
+
+    Plain: the median time of a step where nothing is recorded, times all steps. Dia-GAN: the time
+    of phase 1 with its records, and of the weighted stage.
+    """
+    lines = [line for line in read_lines(run.log) if "steps_per_second" in line]
+    starts = {"plain": c.steps + 1, "phase1": c.record_start}  # of recording
+    quiet = [1 / x["steps_per_second"] for x in lines if x["step"] < starts.get(x["stage"], 0)]
+    found = []
+    if quiet:
+        found.append(line_of("hours", np.median(quiet) * c.steps / 3600, arm="plain"))
+    spent = [_seconds([x for x in lines if x["stage"] == stage], first)
+             for stage, first in (("phase1", 0), ("weighted", c.phase1_steps))]  # fmt: skip
+    done = {x["stage"] for x in lines if x["step"] in (c.phase1_steps, c.steps)}
+    if {"phase1", "weighted"} <= done:
+        found.append(line_of("hours", sum(spent) / 3600, arm="weighted"))
+    return found
+
+
+def _seconds(lines: list[Line], first: int) -> float:
+    steps = [first, *(line["step"] for line in lines)]
+    speeds = [float(line["steps_per_second"]) for line in lines]
+    return float(sum((b - a) / speed for (a, b), speed in zip(pairwise(steps), speeds)))
+
+
+# --- how good the estimates were -----------------------------------------------------------------
+
+
+def ratios(results: Path) -> dict[str, float]:
+    """Actual over estimated seconds of every stored run that has both."""
+    found = {}
+    for file in sorted((results / STORE).glob("*/provenance.json")):
+        provenance = read_json(file)
+        estimated = provenance.get("estimate", {}).get("seconds", 0)
+        if estimated and provenance.get("seconds"):
+            found[file.parent.name] = provenance["seconds"] / estimated
+    return found
+
+
+def median_ratio(results: Path) -> float | None:
+    """Median of actual / estimated over the stored runs; none where nothing is stored."""
+    found = list(ratios(results).values())
+    return float(np.median(found)) if found else None
+
+
+def numbers(folder: Path) -> Callable[[str, str, str, str], Line | None]:
+    """A stored run's line for a metric, its protocol, an arm and a group."""
+    lines = read_lines(folder / "metrics.jsonl")
+
+    def find(metric: str, protocol: str, arm: str, group: str) -> Line | None:
+        stage, plus, _ = arm.partition("+")
+        for line in lines:
+            if (
+                line["metric"] == metric
+                and line.get("protocol", "") == protocol
+                and (line["arm"], line["drs"]) == (stage, bool(plus))
+                and line.get("group", "") == group
+            ):
+                return line
+        return None
+
+    return find

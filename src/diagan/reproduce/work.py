@@ -1,0 +1,250 @@
+"""Does the units of a plan one after the other, none that would not end in the time left."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from diagan import checkpoint, pipeline
+from diagan.config import Config, DemoDigits, DrawnFaces, Gaussians25, SingleGaussian
+from diagan.engine import resolve
+from diagan.errors import UserError
+from diagan.evaluate import Look, evaluate_run
+from diagan.experiments.variants import arm_stage
+from diagan.progress import duration
+from diagan.reproduce.branch import find_trunk, graft
+from diagan.reproduce.plan import Job, Unit, phase1_key, split_subset, stage_key
+from diagan.reproduce.store import STORE, keep
+from diagan.reproduce.timing import Clock, own_features
+from diagan.rundir import RunDir, locked, read_json, read_lines, replacing, write_json
+from diagan.weights import find_weights
+
+MADE = (SingleGaussian, Gaussians25, DemoDigits, DrawnFaces)  # data that need no files
+
+
+@dataclass
+class Workshop:
+    """Where runs and results lie, and how much time is left."""
+
+    runs: Path
+    results: Path
+    data_root: str | None = None
+    deadline: float | None = None
+    say: Callable[[str], None] = print
+    clock: Clock = field(default_factory=Clock)
+    failed: dict[str, str] = field(default_factory=dict)  # run: why
+    done: dict[Unit, tuple[float, float]] = field(default_factory=dict)  # estimated, actual seconds
+
+    def settings(self, job: Job) -> Config:
+        c = job.config
+        return resolve(c if isinstance(c.data, MADE) else replace(c, data_root=self.data_root))
+
+    def folder(self, job: Job) -> RunDir:
+        return RunDir(self.runs / job.name)
+
+    def stored(self, job: Job) -> Path:
+        return self.results / STORE / job.name
+
+    def refuse_others(self, jobs: Iterable[Job]) -> None:
+        """A folder of that name may hold another run: its numbers are not this table's."""
+        for job in dict.fromkeys(jobs):
+            try:
+                pipeline.refuse_other_run(self.folder(job), self.settings(job), None)
+            except UserError as error:
+                self.failed[job.name] = str(error)
+                self.say(str(error))
+
+    # --- where things stand ----------------------------------------------------------------------
+
+    def is_done(self, unit: Unit) -> bool:
+        run, c = self.folder(unit.job), self.settings(unit.job)
+        stage = arm_stage(unit.what)
+        if end_of(c, stage) not in checkpoint.steps(run.checkpoints, stage):
+            return False
+        return not self.missing(unit) if unit.measures else self.is_diagnosed(run, c)
+
+    def is_diagnosed(self, run: RunDir, c: Config) -> bool:
+        return run.diagnosis.exists() or c.record.mode == "none"
+
+    def missing(self, unit: Unit) -> list[str]:
+        """The protocols of a measuring that have no line yet."""
+        stage, plus, _ = unit.what.partition("+")
+        lines = [x for x in read_lines(self.folder(unit.job).metrics)
+                 if (x["arm"], x["drs"]) == (stage, bool(plus))]  # fmt: skip
+        there = {x.get("protocol") for x in lines}
+        there |= {f"{x.get('protocol')}@{x.get('group')}" for x in lines}
+        # The Inception Score needs classes; other extractors' would be another number.
+        has_classes = find_weights("inception") is not None
+        wanted = [name for name in unit.protocols if has_classes or not name.startswith("is")]
+        return [name for name in wanted if name not in there]
+
+    def is_ready(self, unit: Unit) -> bool:
+        """Whether what the unit builds on is there."""
+        job, c = unit.job, self.settings(unit.job)
+        if unit.what == "phase1" and not unit.measures:
+            return True
+        before = arm_stage(unit.what) if unit.measures else "phase1"
+        return end_of(c, before) in checkpoint.steps(self.folder(job).checkpoints, before)
+
+    # --- the plan --------------------------------------------------------------------------------
+
+    def estimates(self, units: Sequence[Unit]) -> dict[Unit, float]:
+        """Seconds of what is left of each unit that is not done."""
+        found: dict[Unit, float] = {}
+        ends: dict[Config, list[int]] = {}  # of phase 1, by its key
+        trained: set[tuple[Config, str]] = set()
+        looked: set[tuple[object, int]] = set()
+        for unit in units:
+            c = self.settings(unit.job)
+            if not unit.measures and unit.what == "phase1":
+                start = max(self.start(unit), *[
+                    end for end in ends.get(phase1_key(c), []) if end <= c.phase1_steps
+                ], 0)  # fmt: skip
+                ends.setdefault(phase1_key(c), []).append(c.phase1_steps)
+            else:
+                there = (stage_key(c), unit.what) in trained
+                start = c.steps if there else self.start(unit)
+            trained.add((stage_key(c), unit.what))
+            if not self.is_done(unit):
+                new_data = (c.data, c.seed) not in looked
+                found[unit] = self.clock.seconds(unit, c, start, new_data)
+            if unit.measures:
+                looked.add((c.data, c.seed))
+        return found
+
+    def start(self, unit: Unit) -> int:
+        """The step from which a stage goes on."""
+        run, c = self.folder(unit.job), self.settings(unit.job)
+        own = checkpoint.steps(run.checkpoints, arm_stage(unit.what))
+        trunk = None if run.config.exists() else find_trunk(self.runs, c, run.path)
+        return own[-1] if own else trunk.step if trunk else 0
+
+    # --- the work --------------------------------------------------------------------------------
+
+    def work(self, planned: Mapping[Unit, float]) -> list[Unit]:
+        """Do what can be done of units with their seconds; those left for want of time."""
+        left: list[Unit] = []
+        for unit, seconds in planned.items():
+            where, told = f"{unit.job.name}, {unit.name}", seconds * self.pace
+            if unit.job.name in self.failed or self.is_done(unit) or not self.is_ready(unit):
+                continue
+            if self.deadline and time.time() + told > self.deadline:
+                rest = duration(max(self.deadline - time.time(), 0))
+                self.say(f"not started, {rest} left: {where} ({duration(told)})")
+                left.append(unit)
+                continue
+            self.say(f"{where}: about {duration(told)}")
+            began = time.time()
+            try:
+                self.do(unit, told)
+            except UserError as error:
+                self.give_up(unit, error)
+            self.done[unit] = seconds, time.time() - began
+        return left
+
+    def do(self, unit: Unit, seconds: float) -> None:
+        """The work itself; what it took goes beside what was said."""
+        run = self.begun(unit.job)
+        began = time.time()
+        try:
+            if unit.measures:
+                self.measure(unit, run)
+            else:
+                pipeline.run(self.settings(unit.job), run.path, stage=unit.what)
+        finally:
+            note(run, unit.name, seconds, time.time() - began)
+            keep(run, self.stored(unit.job))
+
+    def give_up(self, unit: Unit, error: UserError) -> None:
+        """Say it; that a run diverged is a result, and kept for the table."""
+        run = self.folder(unit.job)
+        self.failed[unit.job.name] = str(error)
+        self.say(f"{unit.job.name}, {unit.name}: {error}")
+        # Anything else (a full disk, another process in the folder) is not of the run's making.
+        if type(error) is not UserError and run.config.exists():
+            write_json(run.provenance, read_json(run.provenance) | {"failed": str(error)})
+            keep(run, self.stored(unit.job))
+
+    @property
+    def pace(self) -> float:
+        """How much longer than estimated things take by now; never less than 1."""
+        estimated, actual = (sum(each) for each in zip(*self.done.values(), (0.0, 0.0)))
+        return max(actual / estimated, 1.0) if estimated else 1.0
+
+    def measure(self, unit: Unit, run: RunDir) -> None:
+        """By groups at once, and once for each attribute."""
+        by_subset: dict[str, list[str]] = {}
+        for protocol in self.missing(unit):
+            name, subset = split_subset(protocol)
+            by_subset.setdefault(subset, []).append(name)
+        for subset, names in by_subset.items():
+            by = str(subset_file(run, subset)) if subset else "group"
+            look = Look(own_features(self.settings(unit.job)))
+            with locked(run):
+                evaluate_run(run.path, names, arms=[unit.what], by=by, look=look)
+
+    def keep_all(self, jobs: Iterable[Job]) -> None:
+        """The small files of runs that were finished before, too."""
+        for job in jobs:
+            run = self.folder(job)
+            if run.config.exists() and job.name not in self.failed:
+                keep(run, self.stored(job))
+
+    def report(self) -> None:
+        """Of the runs that have changed."""
+        for job in dict.fromkeys(unit.job for unit in self.done):
+            pipeline.report(self.folder(job))
+
+    def begun(self, job: Job) -> RunDir:
+        """The run's folder, with what another run has done of its phase 1 already."""
+        run, c = self.folder(job), self.settings(job)
+        if run.config.exists():
+            return run
+        trunk = find_trunk(self.runs, c, run.path)
+        with locked(run):
+            if trunk:
+                graft(trunk, c, run)
+                self.say(f"{job.name}: phase 1 up to step {trunk.step} is that of "
+                         f"{trunk.run.path.name}")  # fmt: skip
+            expected = replace(self.clock.training(c), seconds=0.0)
+            pipeline.begin(run, c, self.clock.dataset(c), expected)
+            more: dict[str, Any] = {"units": {}}
+            if trunk:
+                more["trunk"] = {"run": trunk.run.path.name, "step": trunk.step}
+            write_json(run.provenance, read_json(run.provenance) | more)
+        return run
+
+
+def subset_file(run: RunDir, column: str) -> Path:
+    """The indices of the samples that have an attribute, one a line, under the attribute's name."""
+    has = pq.read_table(run.samples, columns=[column])[column].to_numpy() == 1
+    path = run.path / "subsets" / f"{column}.txt"
+    with replacing(path) as temporary:
+        temporary.write_text("".join(f"{index}\n" for index in np.flatnonzero(has)))
+    return path
+
+
+def end_of(c: Config, stage: str) -> int:
+    return c.phase1_steps if stage == "phase1" else c.steps
+
+
+def note(run: RunDir, unit: str, estimated: float, seconds: float) -> None:
+    """What a unit took beside what was estimated; a unit that was cut short adds up.
+
+    The run's own two figures are the sums over its units.
+    """
+    provenance: dict[str, Any] = read_json(run.provenance)
+    if "units" not in provenance:  # a run that `diagan run` has made
+        before = {"estimate": provenance["estimate"]["seconds"], "seconds": provenance["seconds"]}
+        provenance["units"] = {"run": before}
+    units = provenance["units"]
+    one = units.setdefault(unit, {"estimate": estimated, "seconds": 0.0})
+    one["seconds"] += seconds
+    provenance.pop("failed", None)
+    provenance["estimate"]["seconds"] = sum(x["estimate"] for x in units.values())
+    provenance["seconds"] = sum(x["seconds"] for x in units.values())
+    write_json(run.provenance, provenance)

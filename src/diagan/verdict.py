@@ -1,0 +1,470 @@
+"""The verdict on a GAN: pure rules, each of which makes one claim out of what was measured.
+
+A rule says nothing where the evidence is missing or too weak for its claim. The thresholds were
+fixed on runs of seeds 0 to 9 and tried on seeds 100 to 119 (results/verdict.md).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Literal
+
+from diagan.metrics import MIN_GROUP
+from diagan.metrics.shares import wilson
+
+DROPPED = 0.1  # generated less than this part as often as in the data: hardly ever
+UNDER = 0.6  # less than this part: under-represented
+COLLAPSED = 10.0  # two fakes are this much likelier near copies than two reals are
+COLLAPSED_MASS = 0.5  # or groups with this share of the data are dropped
+JUNK = 0.015  # of the samples at both ends of D's opinion
+D_WON = 0.99  # D's mean output on reals, and 1 less that on fakes
+PROBE = 0.7  # balanced accuracy under which counted shares say too little
+GAP = 0.25  # as calibration.GAP_LIMIT: D gives training reals this much more than held-out ones
+TOO_MANY = 1.5  # times what the data have
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+Kind = Literal[
+    "collapsed", "dropped", "under_represented", "junk", "not_repaired", "improved", "repaired",
+    "not_sure", "fine",
+]  # fmt: skip
+Confidence = Literal["sure", "likely", "unsure"]
+SEVERITY: tuple[Kind, ...] = (
+    "collapsed", "dropped", "under_represented", "junk", "fine", "not_repaired", "improved",
+    "repaired", "not_sure",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A measured number with its 95 % interval, how many draws it is out of, and its file."""
+
+    value: float
+    low: float
+    high: float
+    n: int | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of the data, and its measured share of what each arm generates."""
+
+    name: str
+    n: int
+    share: float
+    generated: Mapping[str, Estimate] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a run; whatever is not known is None or empty."""
+
+    groups: Sequence[Group] = ()
+    judged: str | None = None  # the arm that the verdict is about: without Dia-GAN
+    repaired: str | None = None  # the arm that Dia-GAN ends with
+    probe_accuracy: float | None = None  # balanced, of what counts the shares
+    n_records: int | None = None
+    is_ldr: bool | None = None  # None: there are no scores
+    d_real: float | None = None  # D's mean output on reals at the end of the log
+    d_fake: float | None = None
+    repetition: Estimate | None = None  # closeness.py
+    kinds: Sequence[Group] = ()  # where groups are not known: parts of the data, found by k-means
+    junk: Estimate | None = None  # share of junk among the samples at both ends of D's opinion
+    ldr_gap: Estimate | None = None  # mean LDR of training reals less that of held-out ones
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, the number behind it, and what to try."""
+
+    kind: Kind
+    claim: str
+    advice: str = ""
+    what: str = ""  # what the number is
+    number: float | None = None
+    low: float | None = None
+    high: float | None = None
+    threshold: float | None = None
+    source: str = ""
+    confidence: Confidence = "unsure"
+    groups: tuple[str, ...] = ()
+
+
+Rule = Callable[[Evidence], Finding | None]
+
+
+def verdict(e: Evidence) -> list[Finding]:
+    """Everything that can be said, the most severe first."""
+    found = [finding for rule in RULES if (finding := rule(e)) is not None]
+    return sorted(found, key=lambda finding: SEVERITY.index(finding.kind))
+
+
+# --- what is generated too rarely ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Count:
+    """A group as the probe counts it among the generated, and as it would in the data."""
+
+    group: Group
+    generated: Estimate
+    expected: float  # what the probe would count if G made the group as often as the data have it
+
+    @property
+    def ratio(self) -> float:
+        return self.generated.value / self.expected
+
+
+def counts(e: Evidence, arm: str | None) -> list[Count]:
+    """The groups that can be judged: enough samples, a probe that knows them, a measured share.
+
+    A probe that misses some of each group would miss them among the reals too, so that much less
+    is expected.
+    """
+    power = 1.0 if e.probe_accuracy is None else e.probe_accuracy
+    return counted(e.groups, arm, power) if power >= PROBE else []
+
+
+def counted(groups: Sequence[Group], arm: str | None, power: float) -> list[Count]:
+    """Their shares, with intervals that hold for all of them at once (Bonferroni)."""
+    known = [g for g in groups if g.n >= MIN_GROUP and arm in g.generated]
+    z = NormalDist().inv_cdf(1 - 0.025 / max(len(known), 1))
+    return [Count(g, widened(g.generated[str(arm)], z), power * g.share) for g in known]
+
+
+def widened(share: Estimate, z: float) -> Estimate:
+    if share.n is None:
+        return share
+    return Estimate(share.value, *wilson(share.value, share.n, z), share.n, share.source)
+
+
+def dropped_counts(e: Evidence) -> list[Count]:
+    return [c for c in counts(e, e.judged) if c.generated.high < DROPPED * c.expected]
+
+
+def under_counts(e: Evidence) -> list[Count]:
+    found = [c for c in counts(e, e.judged) if c.generated.high < UNDER * c.expected]
+    return [c for c in found if c not in dropped_counts(e)]
+
+
+def together(found: Sequence[Count]) -> Estimate:
+    """The share of several groups together."""
+    first = found[0].generated
+    value = sum(c.generated.value for c in found)
+    if first.n is None:
+        low, high = (sum(getattr(c.generated, end) for c in found) for end in ("low", "high"))
+        return Estimate(value, low, high, None, first.source)
+    return Estimate(value, *wilson(value, first.n), first.n, first.source)
+
+
+def dropped(e: Evidence) -> Finding | None:
+    found = dropped_counts(e)
+    if not found:
+        return None
+    return about_groups(
+        "dropped", found, DROPPED, f"{names(found)} {is_are(found)} hardly ever generated",
+        "" if repair(e) else "Train on with Dia-GAN's weights (`diagan run` does), or give D a "
+        "gradient penalty (--penalty.r1): G then hears of what is far from all that it makes.",
+    )  # fmt: skip
+
+
+def under_represented(e: Evidence) -> Finding | None:
+    found = under_counts(e)
+    if not found:
+        return None
+    return about_groups(
+        "under_represented", found, UNDER,
+        f"{names(found)} {is_are(found)} generated more rarely than the data have "
+        f"{'it' if len(found) == 1 else 'them'}",
+        "" if repair(e) else "Train on with Dia-GAN's weights (`diagan run` does); more samples "
+        "of it help too.",
+    )  # fmt: skip
+
+
+def about_groups(
+    kind: Kind, found: Sequence[Count], part: float, claim: str, advice: str
+) -> Finding:
+    share, expected = together(found), sum(c.expected for c in found)
+    claim += f": {per_cent(share.value)} of what is generated, " + (
+        f"{per_cent(sum(c.group.share for c in found))} of the data."
+    )
+    return measured(
+        kind, claim, advice, "share of the generated", share, part * expected,
+        groups=tuple(c.group.name for c in found),
+    )  # fmt: skip
+
+
+def missing_kinds(e: Evidence) -> Finding | None:
+    """Without groups: a large kind of samples that is hardly ever generated."""
+    found = [c for c in kind_counts(e) if c.generated.high < DROPPED * c.expected]
+    if not found:
+        return None
+    share, of_data = together(found), sum(c.expected for c in found)
+    return measured(
+        "dropped",
+        f"Something is hardly ever generated that {per_cent(of_data)} of the data have in common: "
+        f"{per_cent(share.value)} of what is generated.",
+        "Look at the highest scored samples for what it is; Dia-GAN's weights (`diagan run`) bring "
+        "it back.",
+        "share of the generated", share, DROPPED * of_data,
+    )  # fmt: skip
+
+
+def kind_counts(e: Evidence) -> list[Count]:
+    return counted(e.kinds, e.judged, 1.0) if len(counts(e, e.judged)) < 2 else []
+
+
+# --- what else can be wrong ----------------------------------------------------------------------
+
+
+def collapsed(e: Evidence) -> Finding | None:
+    advice = (
+        "Give D a gradient penalty (--penalty.r1) or a lower learning rate, pack images "
+        "(--methods.packing 2), or go back to a checkpoint from before; weights cannot mend this."
+    )
+    r = e.repetition
+    if r is not None and r.low > COLLAPSED:
+        return measured(
+            "collapsed",
+            "The generator has collapsed: it repeats itself. Two of its samples are "
+            f"{r.value:.0f} times as likely to be near copies of each other as two real ones.",
+            advice, "near copies, generated over real", r, COLLAPSED,
+        )  # fmt: skip
+    lost = dropped_counts(e)
+    mass = sum(c.group.share for c in lost)
+    if len(e.groups) > 2 and mass > COLLAPSED_MASS:
+        share = together(lost)
+        return measured(
+            "collapsed",
+            f"The generator has collapsed: {len(lost)} of {len(e.groups)} groups, "
+            f"{per_cent(mass)} of the data, are hardly ever generated.",
+            advice, "share of these groups in the generated", share,
+            DROPPED * sum(c.expected for c in lost),
+            groups=tuple(c.group.name for c in lost),
+        )  # fmt: skip
+    return None
+
+
+def junk(e: Evidence) -> Finding | None:
+    """A smooth D gives junk the lowest LDR, one that knows it by heart the highest."""
+    found = e.junk
+    if found is None or found.n is None or not found.low > JUNK:
+        return None
+    return measured(
+        "junk",
+        f"{round(found.value * found.n):,} training samples look like junk rather than like a rare "
+        "group: outliers, copies, or damaged.",
+        "Look at them and take them out; weights would repeat those that score high.",
+        "share of junk among the highest scores and the lowest LDRs", found, JUNK,
+    )  # fmt: skip
+
+
+# --- what Dia-GAN made of it ---------------------------------------------------------------------
+
+
+def repair(e: Evidence) -> Finding | None:
+    """Whether the groups that were missing are back in the arm that Dia-GAN ends with."""
+    missing = {c.group.name: c for c in [*dropped_counts(e), *under_counts(e)]}
+    after = {c.group.name: c for c in counts(e, e.repaired) if c.group.name in missing}
+    if not missing or e.repaired == e.judged or after.keys() != missing.keys():
+        return None
+    before, now = together(list(missing.values())), together(list(after.values()))
+    expected = sum(c.expected for c in after.values())
+    kind: Kind = "repaired"
+    how, advice = "brings back", "Draw from Dia-GAN (`diagan sample`)."
+    if any(c.generated.high < UNDER * c.expected for c in after.values()):
+        kind, how = "improved", "brings back a part of"
+        advice = "Train phase 2 for longer, or raise the weights (--ratio, --exponent)."
+    if not now.low > before.high:
+        kind, how = "not_repaired", "does not bring back"
+        advice = "Train phase 2 for longer, or raise the weights (--ratio, --exponent)."
+    elif now.low > TOO_MANY * expected:
+        advice = "It makes too many of them: use rejection, or lower the weights (--ratio)."
+    claim = (
+        f"Dia-GAN {how} {names(list(missing.values()))}: {per_cent(now.value)} of what it "
+        f"generates, {per_cent(before.value)} without it."
+    )
+    return measured(kind, claim, advice, "share of the generated", now, UNDER * expected,
+                    groups=tuple(missing))  # fmt: skip
+
+
+# --- what cannot be said -------------------------------------------------------------------------
+
+
+def small_groups(e: Evidence) -> Finding | None:
+    small = [g for g in e.groups if g.n < MIN_GROUP]
+    if not small:
+        return None
+    return Finding(
+        "not_sure",
+        f"No verdict on {listed([g.name for g in small])}: under {MIN_GROUP} samples.",
+        "Join small groups, or collect more of them.",
+        "groups", len(small), threshold=MIN_GROUP, source="diagnosis.json",
+        groups=tuple(g.name for g in small),
+    )  # fmt: skip
+
+
+def weak_probe(e: Evidence) -> Finding | None:
+    if e.probe_accuracy is None or e.probe_accuracy >= PROBE:
+        return None
+    return Finding(
+        "not_sure",
+        "No verdict on groups: what counts them among the generated samples is right for "
+        f"{per_cent(e.probe_accuracy)} of real ones when every group counts the same.",
+        "Measure with better features (`diagan evaluate --features`).",
+        "balanced accuracy of the probe", e.probe_accuracy, threshold=PROBE,
+        source="metrics.jsonl",
+    )  # fmt: skip
+
+
+def undecided(e: Evidence) -> Finding | None:
+    """Groups that look under-represented, but by too few generated samples."""
+    found = [c for c in counts(e, e.judged)
+             if c.ratio < UNDER and c.generated.high >= UNDER * c.expected]  # fmt: skip
+    if not found:
+        return None
+    return about_groups(
+        "not_sure", found, UNDER, f"{names(found)} may be generated too rarely, which too few "
+        "samples were drawn to tell", "Draw more samples (`diagan evaluate RUN --n 50000`).",
+    )  # fmt: skip
+
+
+def no_ratio(e: Evidence) -> Finding | None:
+    if e.is_ldr is not False:
+        return None
+    return Finding(
+        "not_sure",
+        "The scores rank samples and say no more: with this loss the output of D is no "
+        "density ratio.",
+        "Record the logistic head (--methods.logistic-head) to have one.",
+        source="diagnosis.json",
+    )  # fmt: skip
+
+
+def one_record(e: Evidence) -> Finding | None:
+    if e.n_records is None or e.n_records > 1:
+        return None
+    return Finding(
+        "not_sure",
+        "The scores come from one look of D at the samples: how it changed its mind is not known.",
+        "Record while training (at least 20 records), or compare several runs.",
+        "records", e.n_records, threshold=2, source="diagnosis.json",
+    )  # fmt: skip
+
+
+def d_has_won(e: Evidence) -> Finding | None:
+    if e.d_real is None or e.d_fake is None or min(e.d_real, 1 - e.d_fake) < D_WON:
+        return None
+    return Finding(
+        "not_sure",
+        f"D tells all generated samples from real ones ({e.d_real:.3f} and {e.d_fake:.3f} where "
+        "0.5 is a draw): the generator learns nothing from it, and its scores tell little.",
+        "Give D a gradient penalty (--penalty.r1) or a lower learning rate (--optim.d-lr).",
+        "D's output on fakes", e.d_fake, threshold=1 - D_WON, source="log.jsonl",
+    )  # fmt: skip
+
+
+def overfitted(e: Evidence) -> Finding | None:
+    gap = e.ldr_gap
+    if gap is None or not gap.low > GAP:
+        return None
+    return measured(
+        "not_sure",
+        f"D knows its training samples by heart: it gives them {gap.value:.2g} more than samples "
+        "that it never saw, and the scores contain that.",
+        "Give D a gradient penalty (--penalty.r1) or augmentation, or more data.",
+        "mean LDR of training samples less that of held-out ones", gap, GAP,
+    )  # fmt: skip
+
+
+def not_measured(e: Evidence) -> Finding | None:
+    if has_evidence(e) or weak_probe(e) is not None:
+        return None
+    return Finding(
+        "not_sure",
+        "Too little was measured to say what the generator misses, or that it misses nothing.",
+        "`diagan evaluate` counts the groups among generated samples.",
+    )  # fmt: skip
+
+
+def has_evidence(e: Evidence) -> bool:
+    """Whether something was measured that could show whether anything is missing."""
+    return len(counts(e, e.judged)) > 1 or bool(kind_counts(e))
+
+
+# --- nothing wrong -------------------------------------------------------------------------------
+
+
+def fine(e: Evidence) -> Finding | None:
+    """Claimed only where something was measured that could have shown the contrary."""
+    if d_has_won(e) or undecided(e) or any(rule(e) for rule in FAULTS):
+        return None
+    found = counts(e, e.judged)
+    if len(found) > 1:
+        least = min(found, key=lambda c: c.ratio)
+        return measured(
+            "fine",
+            f"No group is under-represented: even {least.group.name} makes up "
+            f"{per_cent(least.generated.value)} of what is generated, and "
+            f"{per_cent(least.group.share)} of the data.",
+            "", "share of the generated", least.generated, UNDER * least.expected,
+            groups=(least.group.name,),
+        )  # fmt: skip
+    if by_kind := kind_counts(e):
+        least = min(by_kind, key=lambda c: c.ratio)
+        return measured(
+            "fine",
+            "No large part of the data is missing; of small ones nothing is known without groups. "
+            f"The least made of {len(by_kind)} kinds makes up "
+            f"{per_cent(least.generated.value)} of what is generated, and "
+            f"{per_cent(least.group.share)} of the data.",
+            "Name the groups, where the data have any.",
+            "share of the generated", least.generated, DROPPED * least.expected,
+        )  # fmt: skip
+    return None
+
+
+FAULTS: tuple[Rule, ...] = (collapsed, dropped, under_represented, missing_kinds, junk)
+RULES: tuple[Rule, ...] = (
+    *FAULTS, repair, fine, not_measured, weak_probe, undecided, small_groups, d_has_won, no_ratio,
+    one_record, overfitted,
+)  # fmt: skip
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def measured(
+    kind: Kind, claim: str, advice: str, what: str, number: Estimate, threshold: float,
+    groups: tuple[str, ...] = (),
+) -> Finding:  # fmt: skip
+    return Finding(kind, claim, advice, what, number.value, number.low, number.high, threshold,
+                   number.source, confidence(number, threshold), groups)  # fmt: skip
+
+
+def confidence(number: Estimate, threshold: float) -> Confidence:
+    """Likely: the interval does not hold the threshold; sure: nor would one twice as wide."""
+    reach = number.high - number.value if number.value < threshold else number.value - number.low
+    margin = abs(number.value - threshold)
+    return "sure" if margin > 2 * reach else "likely" if margin > reach else "unsure"
+
+
+def names(found: Sequence[Count]) -> str:
+    return listed([c.group.name for c in sorted(found, key=lambda c: c.ratio)])
+
+
+def listed(words: Sequence[str], most: int = 4) -> str:
+    """`a, b and c`, or `a, b, c, d and 9 others`."""
+    if len(words) > most + 1:
+        words = [*words[:most], f"{len(words) - most} others"]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def is_are(found: Sequence[Count]) -> str:
+    return "is" if len(found) == 1 else "are"
+
+
+def per_cent(share: float) -> str:
+    """Two digits: 43 %, 4.3 %, 0.43 %."""
+    value = 100 * share
+    return f"{value:.0f}{NO_BREAK}%" if value >= 10 else f"{value:.2g}{NO_BREAK}%"

@@ -1,0 +1,591 @@
+"""The paper's tables by name: the plan, the shared phase 1, time, resuming, and the page."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from tiny import POINTS, data_of, same
+
+from diagan import checkpoint, cli, estimate, pipeline
+from diagan import config as configs
+from diagan.diagnosis import from_moments
+from diagan.engine import launch
+from diagan.errors import Interrupted, UserError
+from diagan.experiments import EXPERIMENTS, SCALES, at_scale, find
+from diagan.experiments.figures import FIGURES, PICTURES
+from diagan.experiments.tables import (
+    BY_HAND,
+    FROM_FOLDER,
+    MINOR,
+    PROTOCOLS,
+    TABLES,
+    Also,
+    Number,
+    Part,
+    Table,
+    grid,
+    published,
+)
+from diagan.experiments.variants import Variant, named
+from diagan.ldr import clip_scores
+from diagan.protocols import parse
+from diagan.reproduce import Request, plan, reproduce, store, work
+from diagan.reproduce.branch import find_trunk, graft, needed_records
+from diagan.reproduce.plan import BOOKS, Job, find_table, phase1_key, selected, split_subset
+from diagan.reproduce.render import cell_text, number, page, spread, table_json
+from diagan.rundir import RunDir, read_json, read_lines
+from diagan.train import Diverged
+
+# --- the tables as data --------------------------------------------------------------------------
+
+VARIANTS = sorted({c.variant for t in BOOKS.values() for c in t.cells}, key=lambda v: v.name)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_cell_is_a_run_that_can_be_built(scale):
+    for variant in VARIANTS:
+        built = variant.config(scale)
+        assert configs.check(built) is built
+        assert variant.at(scale).config(scale) == built
+
+
+def test_every_cell_can_be_filled_or_says_why_not():
+    known = {*PROTOCOLS, *FROM_FOLDER, *PICTURES, *BY_HAND}
+    for table in BOOKS.values():
+        assert {cell.metric for cell in table.cells} <= known, table.name
+        places = [(cell.row, cell.column) for cell in table.cells]
+        assert len(places) == len(set(places)), table.name
+        assert set(table.quick) <= {*table.rows, *table.columns}, table.name
+    for names in PROTOCOLS.values():
+        assert all(parse(name) for name in names.values()) and set(names) == set(SCALES)
+
+
+def test_the_papers_numbers_are_all_there():
+    """How many each table has, counted in the paper; departures and curves have none."""
+    counts = {name: sum(c.paper is not None for c in t.cells) for name, t in TABLES.items()}
+    assert counts == {
+        "table1": 6, "table2": 70, "table3": 9, "table4": 6, "table5": 36, "table6": 56,
+        "tableA7": 12, "tableA8": 10, "tableA9": 20, "tableA10": 8, "tableA11": 8, "tableA12": 6,
+        "tableA13": 12, "complexity": 4, "departures": 0, "figure1e": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("colored_mnist_99", "weighted+drs", "reconstruction_error", "green"), (0.224, 0.020)),
+        (("mnist_fmnist_90_pacgan", "phase1", "reconstruction_error", "FMNIST"), (0.225, 0.007)),
+        (("cifar10_ssgan", "weighted+drs", "is", ""), (8.14, 0.06)),
+        (("celeba_sngan", "plain", "recall", ""), (0.44, 0.01)),
+        (("cifar10_sngan_gold", "plain+drs", "fid", ""), (24.65, 0.86)),
+        (("ffhq_stylegan2", "weighted+drs", "fid", ""), (11.89, 0.21)),
+        (("gaussian_3", "phase1", "ldrv_last50", "minor"), (0.098, 0.009)),
+        (("celeba_sngan", "phase1", "score", "not attribute:Wearing_Hat"), (2.164, 0.178)),
+    ],
+)
+def test_a_few_of_them(where, value):
+    assert published(*where) == Number(*value)
+    assert published(where[0], "nothing", *where[2:]) is None
+
+
+def test_hours_of_the_complexity_paragraph():
+    hours = [c.paper.value for c in TABLES["complexity"].cells if c.paper]
+    minutes = [round(h * 60) for h in hours]
+    assert minutes == [4 * 60 + 51, 17 * 60 + 7, 5 * 60 + 38, 19 * 60 + 53]
+
+
+def test_every_figure_has_its_name():
+    numbers = ["1", "3", "4", *(f"A{n}" for n in range(1, 11))]
+    assert [f"figure{n}" for n in numbers] == list(FIGURES)
+    assert find_table("A10") is TABLES["tableA10"]  # a table goes before a figure
+    assert find_table("FIGUREa10") is FIGURES["figureA10"]
+    with pytest.raises(UserError, match="no table or figure 'table7'; did you mean table"):
+        find_table("table7")
+
+
+# --- variants ------------------------------------------------------------------------------------
+
+
+def test_a_change_that_changes_nothing_is_no_variant():
+    k3 = Variant("colored_mnist_99", (("score.k", 3.0),))
+    assert k3.at("cpu") == Variant("colored_mnist_99")
+    longer = Variant("cifar10_sngan", (("score.k", 0.5),), longer=2)
+    assert longer.at("paper") == longer
+    assert longer.name == "cifar10_sngan+k=0.5+longer=2"
+    assert longer.config("paper").steps == 100_000
+    assert longer.folder("paper", 1) == "cifar10_sngan+k=0.5+longer=2-seed1"
+    assert longer.folder("cpu", 1).endswith("-cpu-seed1")
+    with pytest.raises(AttributeError, match="kay"):
+        Variant("demo", (("score.kay.x", 1),)).config("cpu")
+
+
+def test_a_config_knows_its_name():
+    c = at_scale(find("mnist_fmnist_95"), "cpu")
+    assert named(replace(c, seed=7, precision="float32", device="cpu")) == (
+        "mnist_fmnist_95",
+        "cpu",
+    )
+    assert named(replace(c, batch_size=65)) is None
+
+
+# --- the plan ------------------------------------------------------------------------------------
+
+
+def test_a_phase_1_is_shared_by_what_differs_later():
+    base = find("colored_mnist_99")
+    same_phase1 = [
+        replace(base, score=replace(base.score, k=1.0, clip="floor")),
+        replace(base, critic=replace(base.critic, stream="published")),
+        replace(base, phase1_share=0.2, plain_arm=False),
+        replace(base, methods=replace(base.methods, gold="published"), weighted_arm=False),
+        replace(base, record=replace(base.record, window=20, start=500)),
+    ]
+    assert {phase1_key(c) for c in same_phase1} == {phase1_key(base)}
+    others = [
+        replace(base, seed=1),
+        replace(base, steps=base.steps + 1),  # the learning rate falls to zero at the last step
+        replace(base, loss="hinge"),
+        replace(base, record=replace(base.record, mode="eval")),
+        replace(base, methods=replace(base.methods, packing=2)),
+        replace(base, precision="float32"),
+    ]
+    assert phase1_key(base) not in {phase1_key(c) for c in others}
+    assert len({phase1_key(c) for c in others}) == len(others)
+
+
+def test_the_arms_of_table_a8_branch_off_one_trunk():
+    table = TABLES["tableA8"]
+    units = plan.make_plan(table, selected(table, "cpu"), "cpu", [0])
+    phase1 = [u.job.config.phase1_steps for u in units if u.what == "phase1"]
+    assert phase1 == [800, 1600, 2400, 3000, 3200]  # each goes on from the one before
+    assert len({phase1_key(u.job.config) for u in units}) == 1
+    assert [u.name for u in units].count("plain") == 1  # the baseline, once
+    assert len(set(units)) == len(units)
+
+
+def test_table_5_at_cpu_scale():
+    table = TABLES["table5"]
+    units = plan.make_plan(table, selected(table, "cpu"), "cpu")
+    assert {u.job.variant.experiment for u in units} == {
+        f"colored_mnist_99{end}" for end in ("", "_gold", "_topk", "_pacgan", "_inclusive")
+    }
+    assert [u.job.seed for u in units] == sorted(u.job.seed for u in units)  # seed by seed
+    assert {u.job.seed for u in units} == {0, 1, 2}
+    first = [u.name for u in units if u.job == units[0].job]
+    assert first == ["phase1", "plain", "measure plain", "weighted", "measure weighted",
+                     "measure weighted+drs"]  # fmt: skip
+    assert {p for u in units for p in u.protocols} == {
+        *("re10k_epochs10", "shares10k", "fid10k_train", "partial_recall10k_k3"),
+    }
+
+
+def test_phase_1_alone_where_no_more_is_asked():
+    table = TABLES["table1"]
+    units = plan.make_plan(table, table.cells, "paper")
+    assert {u.what for u in units} == {"phase1"} and not any(u.measures for u in units)
+    seeds = {u.job.variant.experiment: 0 for u in units}
+    for unit in units:
+        seeds[unit.job.variant.experiment] += 1
+    assert seeds == {"gaussian_3": 10, "colored_mnist_90": 3, "mnist_fmnist_90": 3}
+
+
+def test_attributes_are_subsets_of_their_own():
+    table = TABLES["table6"]
+    units = plan.make_plan(table, table.cells, "paper", [0])
+    measuring = next(u for u in units if u.what == "weighted+drs")
+    assert "partial_recall10k_k3@attribute:Bald" in measuring.protocols
+    assert split_subset("a@attribute:B") == ("a", "attribute:B") and split_subset("a") == ("a", "")
+    assert len(plan.unplanned(table.cells)) == 1
+
+
+def test_rows_and_columns_by_name():
+    table = TABLES["table5"]
+    chosen = selected(table, "paper", ["vanilla", "top"], ["colored"])
+    assert {c.row for c in chosen} == {"Vanilla", "Top-k"} and len(chosen) == 6
+    assert {c.row for c in selected(table, "paper", ["dia-gan"])} == {"Dia-GAN"}  # the whole name
+    assert {c.column for c in selected(table, "cpu", ["dia"])} == {"Colored MNIST 99 %"}
+    with pytest.raises(UserError, match="--rows Vanila: there is none; did you mean Vanilla"):
+        selected(table, "paper", ["Vanila"])
+
+
+# --- a whole table, small enough for a test ------------------------------------------------------
+
+GREEN = Part("share", "demo", metric="group_share", group="green")
+TINY = Table(
+    "tiny",
+    "a table of the demo",
+    grid(
+        [
+            Part("plain", arm="plain"),
+            Part("Dia-GAN", arm="weighted+drs"),
+            Part("early", arm="weighted", changes=(("phase1_share", 0.25),)),
+            Part("gamma", arm="weighted+drs", changes=(("rejection.gamma", "global"),)),
+        ],
+        [
+            GREEN,
+            Part("LDRV", "demo", metric="ldrv", group="green"),
+            Part("h", "demo", metric="hours"),
+        ],
+        "0.040±0.010 - -",
+    ),
+)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Asks for the tiny table; everything that is said is returned."""
+    monkeypatch.setitem(BOOKS, "tiny", TINY)
+    monkeypatch.setattr(pipeline, "report", lambda run: None)  # has its own tests
+    monkeypatch.setattr(estimate, "TIMING_SECONDS", 0.0)
+
+    def ask(**how) -> list[str]:
+        said: list[str] = []
+        where = {"runs": tmp_path / "runs", "results": tmp_path / "results"}
+        reproduce(Request("tiny", "smoke", **how), **where, say=said.append)
+        return said
+
+    ask.runs, ask.results = tmp_path / "runs", tmp_path / "results"
+    return ask
+
+
+def test_from_nothing_to_a_table(tiny, tmp_path):
+    said = tiny()
+    assert "3 runs in 11 units" in said[0]
+    folders = sorted(p.name for p in tiny.runs.iterdir())
+    assert folders == [f"demo{more}-smoke-seed0" for more in
+                       ("+gamma=global", "+phase1_share=0.25", "")]  # fmt: skip
+    found = read_json(tiny.results / "tables" / "tiny.json")
+    cells = {(c["row"], c["column"]): c for c in found["cells"]}
+    assert cells["plain", "share"]["n"] == 1 and cells["plain", "share"]["paper"] == 0.04
+    stored = store.numbers(tiny.results / "measured" / folders[-1])
+    line = stored("group_share", "shares128", "plain", "green")
+    assert cells["plain", "share"]["mean"] == line["value"]
+    text = (tiny.results / "tables" / "tiny.md").read_text()
+    assert "; paper 0.040 ± 0.010" in text and "smoke scale" in text and "float32" in text
+    assert "not measured" in text  # a plain GAN has hours of its own, the early arm has none
+    assert_the_phase_1_is_shared(tiny, tmp_path)
+    assert_nothing_is_left_to_do(tiny)
+
+
+def assert_the_phase_1_is_shared(tiny, tmp_path):
+    """Trained once: by the early arm, then on from there; and yet the run it would be alone."""
+    trunks = {p.name: read_json(p / "provenance.json").get("trunk") for p in tiny.runs.iterdir()}
+    early = {"run": "demo+phase1_share=0.25-smoke-seed0", "step": 6}
+    assert trunks["demo-smoke-seed0"] == early
+    assert trunks["demo+gamma=global-smoke-seed0"] == {"run": "demo-smoke-seed0", "step": 12}
+    settings = configs.loads((tiny.runs / "demo-smoke-seed0" / "config.json").read_text(), "")
+    alone = pipeline.run(settings, tmp_path / "alone", stage="weighted")
+    branch = RunDir(tiny.runs / "demo-smoke-seed0")
+    for run in (branch, RunDir(tiny.runs / "demo+gamma=global-smoke-seed0")):
+        mine = checkpoint.load(run.checkpoints / "weighted-000024")
+        theirs = checkpoint.load(alone.checkpoints / "weighted-000024")
+        assert all(same(mine[name], theirs[name]) for name in theirs)
+        assert sorted(p.name for p in run.record.iterdir()) == sorted(
+            p.name for p in alone.record.iterdir()
+        )
+        assert read_json(run.diagnosis) == read_json(alone.diagnosis)
+    steps = [(x["stage"], x["step"]) for x in read_lines(branch.log)]
+    assert steps.count(("phase1", 4)) == 1 and steps.count(("phase1", 12)) == 1
+
+
+def assert_nothing_is_left_to_do(tiny):
+    before = {p: p.stat().st_mtime_ns for p in tiny.runs.rglob("*.safetensors")}
+    said = tiny()
+    assert "about 0 s in 0 units; 11 are done" in said
+    assert {p: p.stat().st_mtime_ns for p in tiny.runs.rglob("*.safetensors")} == before
+    for file in (tiny.results / "measured").glob("*/provenance.json"):
+        found = read_json(file)
+        assert found["estimate"]["seconds"] > 0 and found["seconds"] > 0
+        assert all({"estimate", "seconds"} == set(unit) for unit in found["units"].values())
+    assert store.median_ratio(tiny.results) == np.median(list(store.ratios(tiny.results).values()))
+
+
+def test_nothing_is_started_that_would_not_end(tiny, monkeypatch):
+    started = []
+    monkeypatch.setattr(work.Workshop, "do", lambda shop, unit, s: started.append(unit))
+    said = tiny(seconds=0.1)
+    assert started == []
+    assert sum(line.startswith("not started") for line in said) == 3  # all else needs a phase 1
+    assert said[-1].endswith("units wait for more time; the same command goes on")
+    assert "not measured; paper 0.040" in (tiny.results / "tables" / "tiny.md").read_text()
+    tiny(only_plan=True)
+    assert started == []
+    tiny(seconds=1000)
+    assert {unit.what for unit in started} == {"phase1"}  # the others wait for theirs
+
+
+def test_stopped_it_leaves_a_table_and_goes_on(tiny, monkeypatch):
+    whole = pipeline.run
+
+    def stop_after_phase1(settings, path, budget_seconds=None, stage=None):
+        if stage != "phase1":
+            raise Interrupted("stopped and saved")
+        return whole(settings, path, stage=stage)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "run", stop_after_phase1)
+        with pytest.raises(Interrupted):
+            tiny(rows=("plain",))
+    assert "not measured" in (tiny.results / "tables" / "tiny.md").read_text()
+    said = tiny(rows=("plain",))
+    assert [line for line in said if "phase1" in line] == []
+    units = read_json(tiny.runs / "demo-smoke-seed0" / "provenance.json")["units"]
+    assert set(units) == {"phase1", "plain", "measure plain"}
+
+
+def test_a_run_that_cannot_be_is_said_and_the_others_go_on(tiny, monkeypatch):
+    whole = work.Workshop.do
+
+    def fail_early(shop, unit, seconds):
+        if unit.job.variant.changes:
+            raise UserError("the loss of D is not finite")
+        whole(shop, unit, seconds)
+
+    monkeypatch.setattr(work.Workshop, "do", fail_early)
+    said = tiny(rows=("early", "plain"))
+    assert any(line.endswith("the loss of D is not finite") for line in said)
+    cells = read_json(tiny.results / "tables" / "tiny.json")["cells"]
+    assert {c["row"]: c["n"] for c in cells if c["column"] == "share"} == {
+        "plain": 1,
+        "Dia-GAN": 0,
+        "early": 0,
+        "gamma": 0,
+    }
+
+
+def test_a_folder_of_that_name_with_another_run_is_not_taken(tiny):
+    tiny(rows=("plain",), columns=("LDRV",))
+    for folder in (tiny.runs, tiny.results / "measured"):
+        file = folder / "demo-smoke-seed0" / "config.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"batch_size": 8}))
+    said = tiny(rows=("plain",))
+    assert "holds a run with batch_size 8, not 16" in said[0]
+    assert read_json(tiny.results / "tables" / "tiny.json")["scales"] == {}
+
+
+# --- branches ------------------------------------------------------------------------------------
+
+
+def test_records_that_a_trunk_lacks_make_it_no_trunk(tmp_path):
+    c = replace(Job(Variant("demo"), "smoke", 0).config, device="cpu", precision="float32")
+    assert needed_records(c, 12) == [6, 8, 10, 12]
+    assert needed_records(c, 9) == [6, 8]
+    assert needed_records(replace(c, record=replace(c.record, mode="none")), 12) == []
+    run = pipeline.run(c, tmp_path / "a", stage="phase1")
+    longer = replace(c, record=replace(c.record, window=5))
+    assert find_trunk(tmp_path, c, tmp_path / "b").step == 12
+    assert find_trunk(tmp_path, c, run.path) is None  # a run is not its own trunk
+    assert find_trunk(tmp_path, longer, tmp_path / "b") is None
+    assert find_trunk(tmp_path, replace(c, phase1_share=0.25), tmp_path / "b") is None
+    trunk = find_trunk(tmp_path, c, tmp_path / "b")
+    for _ in range(2):  # again, where it was cut short
+        graft(trunk, c, RunDir(tmp_path / "b"))
+    assert len(read_lines(tmp_path / "b" / "log.jsonl")) == len(read_lines(run.log))
+    (tmp_path / "b" / "log.jsonl").write_text("")
+    assert read_lines(run.log)  # nothing is shared that could be written to
+
+
+# --- what tables needed of the rest --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("terms", "column"), [("ldrm", 0), ("ldrv", 1)])
+def test_one_statistic_alone_is_the_score(terms, column):
+    """Table A10: clipped as the score is."""
+    moments = np.array([0.2, 0.02, 3.0]), np.array([0.5, 0.001, 0.1])
+    found = from_moments(*moments, 50, configs.Score(k=3.0, terms=terms))
+    assert np.array_equal(found.score, moments[column])
+    clipped = clip_scores(moments[column])
+    assert found.weights == pytest.approx(clipped / clipped.sum())
+    both = from_moments(*moments, 50, configs.Score(k=3.0))
+    assert np.array_equal(both.score, moments[0] + 3 * np.sqrt(moments[1]))
+
+
+def test_an_arm_that_is_not_trained_is_not_estimated(monkeypatch):
+    monkeypatch.setattr(estimate, "TIMING_SECONDS", 0.0)
+    monkeypatch.setattr(estimate, "stopwatch", lambda action, n: 1.0)
+    data, fabric = data_of(POINTS), launch(POINTS)
+
+    def seconds(**how) -> float:
+        return estimate.estimate(replace(POINTS, **how), data, fabric)[1].seconds
+
+    phase1 = seconds(plain_arm=False, weighted_arm=False)
+    plain, weighted = seconds(weighted_arm=False), seconds(plain_arm=False)
+    n_steps, a_fake = POINTS.steps - POINTS.phase1_steps, (1.0 + 1.0) / 256
+    assert plain - phase1 == pytest.approx(n_steps + POINTS.n_evaluate * a_fake)
+    assert seconds() - plain == pytest.approx(weighted - phase1)
+
+
+# --- what is kept, and how it is told ------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.sampled_from(["phase1", "plain"]), st.integers(1, 400)), unique=True))
+@settings(max_examples=25, deadline=None)
+def test_a_thinned_log(found):
+    lines = [{"stage": s, "step": n, "loss_D": n / 3} for s, n in sorted(found)]
+    lines += [{"stage": "plain", "step": 7, "warning": "D has won"}]
+    kept = store.thinned(lines)
+    steps = [(x["stage"], x["step"]) for x in kept]
+    assert kept[-1]["warning"] == "D has won"
+    assert all((s, n) in steps for s, n in found if n % 50 == 0)
+    last = dict(sorted(found))
+    assert ("phase1", last["phase1"]) in steps if "phase1" in last else True
+    assert all(abs(x["loss_D"] - x["step"] / 3) < 1e-3 for x in kept if "loss_D" in x)
+
+
+def test_hours_from_a_log(tmp_path):
+    c = Job(Variant("demo"), "smoke", 0).config  # records from step 6 of 12; 24 in all
+    lines = [("phase1", 4, 2.0), ("phase1", 8, 1.0), ("phase1", 12, 1.0), ("weighted", 24, 0.5)]
+    run = RunDir(tmp_path)
+    store.write_lines(
+        run.log, [{"stage": s, "step": n, "steps_per_second": v} for s, n, v in lines]
+    )
+    found = {x["arm"]: x["value"] * 3600 for x in store.hours(run, c)}
+    assert found == pytest.approx({"plain": 24 / 2.0, "weighted": 4 / 2 + 4 + 4 + 12 / 0.5})
+
+
+def test_numbers_by_attribute(tmp_path):
+    """Table 6: of who has it and who has not, and the file of those who have."""
+    run = RunDir(tmp_path)
+    columns = {"attribute:Bald": [1, 0, 0, 1], "ldrv": [0.5, 0.1, 0.3, 0.7], "score": [4, 1, 2, 3]}
+    pq.write_table(pa.table(columns), run.samples)
+    run.diagnosis.write_text(json.dumps({"groups": []}))
+    found = {(x["metric"], x["group"]): x["value"] for x in store.from_diagnosis(run)}
+    assert found == pytest.approx({
+        ("ldrv", "attribute:Bald"): 0.6, ("ldrv", "not attribute:Bald"): 0.2,
+        ("score", "attribute:Bald"): 3.5, ("score", "not attribute:Bald"): 1.5,
+    })  # fmt: skip
+    file = work.subset_file(run, "attribute:Bald")
+    assert (file.stem, file.read_text()) == ("attribute:Bald", "0\n3\n")
+
+
+def test_a_run_that_diverged_is_told_in_the_table(tiny, monkeypatch):
+    def diverge(settings, path, budget_seconds=None, stage=None):
+        raise Diverged("D", "loss", 7)
+
+    monkeypatch.setattr(pipeline, "run", diverge)
+    said = tiny(rows=("plain",))
+    assert any("the loss of D is not finite at step 7" in line for line in said)
+    text = (tiny.results / "tables" / "tiny.md").read_text()
+    assert "- demo-smoke-seed0: the loss of D is not finite at step 7" in text
+
+
+def test_no_place_of_this_machine_is_kept(tmp_path):
+    run = RunDir(tmp_path)
+    command = "diagan reproduce table5 --data-root /home/me/data --runs=/x --scale cpu"
+    run.provenance.write_text(json.dumps({"command": command}))
+    assert store.provenance_of(run)["command"] == (
+        "diagan reproduce table5 --data-root DIR --runs DIR --scale cpu"
+    )
+
+
+def test_numbers_as_they_are_told():
+    told = " ".join(number(x) for x in (26.9, 0.838, 0.0012, 0, 1))
+    assert told == "26.90 0.838 0.0012 0 1.00"
+    assert spread(0.8381, 0.0331) == "0.838 ± 0.033" and spread(19.23, None) == "19.23"
+    cell = {"n": 0, "paper_text": Number.of("0.224±0.020").text}
+    assert cell_text(cell) == "not measured; paper 0.224 ± 0.020"
+    mine = {"n": 3, "mean": 0.5, "deviation": 0.1, "paper_text": "", "warnings": ["D has won"]}
+    assert cell_text(mine) == "0.500 ± 0.100 (3) !"
+
+
+def test_a_page_of_nothing_shows_the_papers_numbers(tmp_path):
+    table = TABLES["table3"]
+    text = page(table_json(table, tmp_path), table)
+    assert "Nothing of it has been measured yet" in text
+    assert text.count("not measured; paper") == 9 and "11.89 ± 0.21" in text
+
+
+def test_further_numbers_are_of_the_minor_group():
+    table = replace(TABLES["table5"], also=(Also("share", "group_share"),))
+    from diagan.reproduce.render import also_cells
+
+    cells = also_cells(table, table.also[0])
+    assert {c.group for c in cells} == {MINOR["colored_mnist"], MINOR["mnist_fmnist"]}
+    assert all(c.paper is None for c in cells)
+
+
+# --- figures -------------------------------------------------------------------------------------
+
+PICTURE = Table(
+    "picture",
+    "panels of the demo",
+    grid(
+        [Part("demo", "demo", arm="phase1")],
+        [*(Part(kind, metric=kind) for kind in ("grid", "highest", "intensity", "ldr", "ranks")),
+         Part("LDRV", metric="lowest", group="k=inf"),
+         Part("later", metric="grid", arm="weighted")],
+    ),
+)  # fmt: skip
+
+
+def test_a_sheet_of_panels(tiny, monkeypatch):
+    monkeypatch.setitem(BOOKS, "picture", PICTURE)
+    columns = ("grid", "highest", "intensity", "ldr", "ranks", "LDRV")
+    where = {"runs": tiny.runs, "results": tiny.results, "say": lambda text: None}
+    path = reproduce(Request("picture", "smoke", columns=columns), **where)
+    assert path == tiny.results / "figures" / "picture-smoke-seed0.png"
+    with Image.open(path) as sheet:
+        pixels = np.asarray(sheet)
+    panels = [pixels[22:302, 130 + 292 * i : 410 + 292 * i] for i in range(6)]
+    assert all(panel.std() > 5 for panel in panels)  # something is drawn in each
+    assert not np.array_equal(panels[1], panels[5]) and not np.array_equal(panels[3], panels[4])
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def test_without_a_name_it_lists_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cli.main(["reproduce"])
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines} >= {*TABLES, *FIGURES, "figure2", "tableA1"}
+    assert all("not measured" in x or "not numbers" in x for x in lines)
+
+
+def test_what_the_command_line_asks_for(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr("diagan.reproduce.reproduce", lambda r, **how: asked.append((r, how)))
+    monkeypatch.setenv("DIAGAN_RUNS", str(tmp_path / "r"))
+    monkeypatch.setenv("DIAGAN_DATA", "/data")
+    cli.main(["reproduce", "table5", "--scale", "cpu", "--time-left", "150m", "--seeds", "0", "2",
+              "--rows", "Dia-GAN", "Top-k"])  # fmt: skip
+    request, how = asked[0]
+    assert request == Request("table5", "cpu", (0, 2), ("Dia-GAN", "Top-k"), (), 9000.0, False)
+    assert (how["runs"], how["data_root"]) == (tmp_path / "r", "/data")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("reproduce table9", "there is no table or figure 'table9'"),
+        ("reproduce table5 --time-left soon", "--time-left soon: expected a time such as 90s"),
+        ("reproduce table5 --columns nothing", "--columns nothing: there is none"),
+    ],
+)
+def test_mistakes_are_one_line(words, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        cli.main(words.split())
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_many_processes_are_refused(monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    with pytest.raises(SystemExit):
+        cli.main(["reproduce", "table3"])
+    assert "one process" in capsys.readouterr().err
+
+
+def test_every_experiment_of_the_paper_is_in_a_table_or_a_figure():
+    used = {cell.variant.experiment for table in BOOKS.values() for cell in table.cells}
+    unused = set(EXPERIMENTS) - used - {"demo", "gaussians25"}  # Figure 2 is a script's
+    assert unused == set()
