@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from diagan import folders
 from diagan.config import PROBE_SCORE
 from diagan.data.cifar10 import CLASSES
 from diagan.data.dataset import Dataset, fingerprint
@@ -23,16 +22,17 @@ from diagan.data.folder import rare_group
 from diagan.data.listing import pack
 from diagan.data.sources import load_split
 from diagan.data.tables import list_split
-from diagan.filtering import accept
+from diagan.findings.verdict import verdict
+from diagan.foreign import folders
+from diagan.foreign.filtering import accept
+from diagan.foreign.probe import density_ratio
 from diagan.ldr import auc
-from diagan.probe import density_ratio
 from diagan.progress import Silent
 from diagan.random import numpy_generator
 from diagan.report import write_report
 from diagan.report.contents import Contents
 from diagan.report.sections.verdict import evidence
 from diagan.rundir import RunDir, read_json, read_lines, write_json
-from diagan.verdict import verdict
 
 HERE = Path(__file__).parent
 N = 5_000  # images of each folder

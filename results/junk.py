@@ -23,8 +23,8 @@ from PIL import Image, ImageDraw
 from diagan.config import Cifar10, ImageFolder, MnistFmnist
 from diagan.data import load_dataset
 from diagan.experiments import find
-from diagan.highscored import mark
-from diagan.junk import JUNK
+from diagan.findings.highscored import mark
+from diagan.findings.junk import JUNK
 from diagan.ldr import auc
 from diagan.pipeline import run
 from diagan.rundir import RunDir

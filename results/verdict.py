@@ -46,6 +46,7 @@ from diagan.config import (
 from diagan.data import Dataset, load_dataset
 from diagan.engine import launch
 from diagan.evaluate import without_heldout
+from diagan.findings.verdict import COLLAPSED, DROPPED, JUNK, UNDER, Evidence, verdict
 from diagan.observers import save_game
 from diagan.pipeline import run
 from diagan.report.contents import Contents
@@ -54,7 +55,6 @@ from diagan.rundir import RunDir, write_json
 from diagan.sample import load_generator
 from diagan.stages import Stage, new_game
 from diagan.train import Game, train
-from diagan.verdict import COLLAPSED, DROPPED, JUNK, UNDER, Evidence, verdict
 
 HERE = Path(__file__).parent
 KINDS = ("healthy", "rare", "dropped", "collapsed", "junk")

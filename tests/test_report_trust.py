@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from report_runs import NASTY, image_run, read
 
-from diagan import calibration
 from diagan.errors import UserError
+from diagan.findings import calibration
 from diagan.report import write_report
 from diagan.rundir import RunDir, append_line, read_json, write_json
 

@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagan import config, diagnosis, highscored, ldr
+from diagan import config, diagnosis, ldr
 from diagan.batches import at_once
 from diagan.config import Score
 from diagan.data import as_input, load_dataset
 from diagan.diagnosis import Diagnosis, Grouping
 from diagan.errors import UserError
+from diagan.findings import highscored
 from diagan.losses import LOSSES
 from diagan.pipeline import refuse_other_data, report
 from diagan.random import generator

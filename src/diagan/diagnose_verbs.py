@@ -191,11 +191,11 @@ def diagnose_checkpoint(args: DiagnoseCheckpoint) -> None:
 def diagnose_anyones(args: DiagnoseCheckpoint) -> None:
     if not args.data or not args.fake:
         raise UserError("--discriminator needs --data PATH (real images) and --fake PATH")
-    from diagan import adapter
+    from diagan.foreign import discriminator
 
     out = args.out or "diagnosis"
-    d = adapter.load_discriminator(str(args.discriminator), args.run or None)
-    found = adapter.diagnose_with(
+    d = discriminator.load_discriminator(str(args.discriminator), args.run or None)
+    found = discriminator.diagnose_with(
         d, real=args.data, fake=args.fake, out=out, size=args.size, s_0=args.s_0,
         score=args.score, is_ldr=not args.hinge,
     )  # fmt: skip
@@ -203,10 +203,10 @@ def diagnose_anyones(args: DiagnoseCheckpoint) -> None:
 
 
 def diagnose_record(args: DiagnoseRecord) -> None:
-    from diagan import foreign
+    from diagan.foreign import records
 
     out = args.out or "diagnosis"
-    found = foreign.diagnose_record(
+    found = records.diagnose_record(
         args.path, out=out, data=args.data, score=args.score, rows=args.rows, window=args.window,
         is_ldr=not args.hinge, group_by=args.group_by,
     )  # fmt: skip
@@ -214,7 +214,7 @@ def diagnose_record(args: DiagnoseRecord) -> None:
 
 
 def diagnose_folders(args: DiagnoseFolders) -> None:
-    from diagan import folders
+    from diagan.foreign import folders
     from diagan.progress import display
 
     with display() as shown:
@@ -238,7 +238,7 @@ def finish(out: str, found: object) -> None:
 
 
 def filter_images(args: Filter) -> None:
-    from diagan.filtering import filter_folder
+    from diagan.foreign.filtering import filter_folder
     from diagan.progress import display
 
     with display() as shown:

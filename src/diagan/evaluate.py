@@ -20,7 +20,7 @@ from diagan.data.folder import side_of_first
 from diagan.errors import UserError
 from diagan.features import Extractor, best_for, by_name
 from diagan.features.inception import Resize
-from diagan.judging import keep_ldr
+from diagan.findings.judging import keep_ldr
 from diagan.losses import LOSSES
 from diagan.measures import N_PICTURES, Fakes, Reals, Subset, measure, watch
 from diagan.progress import Display, Silent, duration

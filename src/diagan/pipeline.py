@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from diagan import config, diagnosis, highscored, protocols
+from diagan import config, diagnosis, protocols
 from diagan.config import Config, Score
 from diagan.data import Dataset, load_dataset
 from diagan.engine import launch, resolve
@@ -19,7 +19,8 @@ from diagan.errors import Interrupted, UserError
 from diagan.estimate import Estimate, estimate
 from diagan.evaluate import arms_of, evaluate_arm
 from diagan.features import Pixels
-from diagan.judging import judge_run
+from diagan.findings import highscored
+from diagan.findings.judging import judge_run
 from diagan.measures import Reals
 from diagan.progress import Display, display, duration
 from diagan.rundir import (

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
-from diagan import config, diagnosed, diagnosis
+from diagan import config, diagnosis
 from diagan.config import Score
 from diagan.data import load_dataset
 from diagan.diagnosis import Diagnosis
 from diagan.errors import UserError
+from diagan.foreign import diagnosed
 from diagan.rundir import RunDir, read_json, write_json
 
 FORMAT = 1

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from diagan import calibration as judged
+from diagan.findings import calibration as judged
 from diagan.report import figures
 from diagan.report.contents import OTHER_COLOUR, PALETTE, Contents
 from diagan.report.sections.common import HIGH, LOW, Section

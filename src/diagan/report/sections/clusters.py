@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from diagan.clusters import representatives
-from diagan.junk import small_pixels
+from diagan.findings.clusters import representatives
+from diagan.findings.junk import small_pixels
 from diagan.report.contents import Contents
 from diagan.report.sections.common import Section, thumbs
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow.parquet as pq
 
-from diagan.junk import BLANK, COMMON, FAR, FLAGS, HIGH_SHARE, JUNK, MAX_HIGH, K
+from diagan.findings.junk import BLANK, COMMON, FAR, FLAGS, HIGH_SHARE, JUNK, MAX_HIGH, K
 from diagan.report.contents import Contents, readable
 from diagan.report.sections.common import Section, thumbs
 

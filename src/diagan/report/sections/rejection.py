@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from diagan.calibration import effective_share
+from diagan.findings.calibration import effective_share
 from diagan.report.contents import ARMS, Contents, arm_label, readable
 from diagan.report.sections.calibration import histogram
 from diagan.report.sections.common import HIGH, LOW, Section

@@ -1,19 +1,19 @@
-"""What the GAN fails to make, how sure that is, and what to try: the rules of diagan.verdict."""
+"""What the GAN fails to make, how sure that is, and what to try: the rules of findings.verdict."""
 
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from diagan import closeness
-from diagan.calibration import read as read_calibration
-from diagan.junk import JUNK, find_junk
+from diagan.findings import closeness
+from diagan.findings.calibration import read as read_calibration
+from diagan.findings.junk import JUNK, find_junk
+from diagan.findings.verdict import Estimate, Evidence, Group
+from diagan.findings.verdict import verdict as judge
 from diagan.metrics.shares import wilson
 from diagan.random import numpy_generator
 from diagan.report.contents import ARMS, Contents
 from diagan.report.sections.common import Section, thumbs
-from diagan.verdict import Estimate, Evidence, Group
-from diagan.verdict import verdict as judge
 
 TAIL = 0.1  # of the log
 N_LEAST = 100  # pictures of reals and fakes; fewer tell nothing

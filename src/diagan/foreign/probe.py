@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from diagan.calibration import Line, fit_line
-from diagan.copies import families
 from diagan.errors import UserError
+from diagan.findings.calibration import Line, fit_line
 from diagan.fitting import Images, check_images
-from diagan.patches import PatchFeatures, learn_features
+from diagan.foreign.copies import families
+from diagan.foreign.patches import PatchFeatures, learn_features
 from diagan.random import derive_seed, numpy_generator
 from diagan.sampling import UniformStream
 

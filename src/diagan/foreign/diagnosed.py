@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from diagan import diagnosis, highscored, ldr
+from diagan import diagnosis, ldr
 from diagan.config import Score
 from diagan.data import Dataset
 from diagan.data.folder import Whole, list_images, nearest_side, whole
 from diagan.diagnosis import Diagnosis, Grouping
 from diagan.errors import UserError
+from diagan.findings import highscored
 from diagan.rundir import RunDir, command_line, versions, write_json, writing
 from diagan.thumbnails import SIDE, keep_thumbnails
 

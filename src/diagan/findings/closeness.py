@@ -5,8 +5,8 @@ from math import exp, hypot, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from diagan.clusters import k_means
 from diagan.errors import UserError
+from diagan.findings.clusters import k_means
 
 N_KINDS = 10  # more would be smaller, and a middling GAN misses some small ones
 NEAR = 1e-3  # share of the pairs of reals that count as near copies,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from diagan import clusters, junk
+from diagan.findings import clusters, junk
 
 
 def mark(

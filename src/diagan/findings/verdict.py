@@ -397,7 +397,8 @@ def has_evidence(e: Evidence) -> bool:
 
 def fine(e: Evidence) -> Finding | None:
     """Claimed only where something was measured that could have shown the contrary."""
-    if d_has_won(e) or undecided(e) or any(rule(e) for rule in FAULTS):
+    unsure = (d_has_won, undecided, weak_probe)
+    if any(rule(e) for rule in (*unsure, *FAULTS)):
         return None
     found = counts(e, e.judged)
     if len(found) > 1:

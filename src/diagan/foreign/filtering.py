@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from diagan import diagnosed
 from diagan.data.folder import Whole
 from diagan.data.listing import Listing
 from diagan.errors import UserError
-from diagan.folders import probe
-from diagan.probe import ProbeSettings, density_ratio
+from diagan.foreign import diagnosed
+from diagan.foreign.folders import probe
+from diagan.foreign.probe import ProbeSettings, density_ratio
 from diagan.progress import Display, Silent
 from diagan.random import numpy_generator
 from diagan.reject import rejection_logit

@@ -5,8 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from diagan import calibration, judging
 from diagan.data import as_input, load_dataset
+from diagan.findings import calibration, judging
 from diagan.rundir import RunDir, read_json
 from diagan.sample import load_at
 

@@ -8,11 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from diagan import cli, folders
+from diagan import cli
 from diagan.errors import UserError
-from diagan.filtering import accept, filter_folder
-from diagan.folders import diagnose_folders
-from diagan.probe import ProbeSettings
+from diagan.foreign import folders
+from diagan.foreign.filtering import accept, filter_folder
+from diagan.foreign.folders import diagnose_folders
+from diagan.foreign.probe import ProbeSettings
 from diagan.rundir import RunDir, read_json, read_lines
 
 QUICK = ProbeSettings(n_filters=8, n_records=4, window=3)
@@ -20,8 +21,8 @@ QUICK = ProbeSettings(n_filters=8, n_records=4, window=3)
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("diagan.patches.N_PATCHES", 1_000)
-    monkeypatch.setattr("diagan.probe.MIN_STEPS", 300)
+    monkeypatch.setattr("diagan.foreign.patches.N_PATCHES", 1_000)
+    monkeypatch.setattr("diagan.foreign.probe.MIN_STEPS", 300)
     monkeypatch.setattr(folders, "ProbeSettings", lambda: QUICK)
 
 
@@ -49,7 +50,7 @@ def sets(tmp_path_factory):
 @pytest.fixture(scope="module")
 def diagnosed(sets, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("diagan.patches.N_PATCHES", 1_000)
+        patch.setattr("diagan.foreign.patches.N_PATCHES", 1_000)
         out = tmp_path_factory.mktemp("out") / "diagnosis"
         found = diagnose_folders(real=str(sets["real"]), fake=str(sets["without"]), out=out,
                                  settings=QUICK)  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagan.clusters import (
+from diagan.findings.clusters import (
     MIN_CLUSTER,
     cluster,
     k_means,

@@ -12,7 +12,7 @@ from diagan import cli
 from diagan.config import Score
 from diagan.diagnosis import diagnose
 from diagan.errors import UserError
-from diagan.foreign import diagnose_record, open_record
+from diagan.foreign.records import diagnose_record, open_record
 from diagan.record import LdrRecord
 
 N, T = 40, 5
@@ -61,7 +61,7 @@ def written(kind, logits, folder):
 
 @pytest.mark.parametrize("kind", ["folder", "npy", "npy-samples", "npz", "parquet"])
 def test_every_format_gives_the_same_diagnosis(kind, logits, tmp_path, monkeypatch):
-    monkeypatch.setattr("diagan.foreign.BLOCK", 7)  # several blocks
+    monkeypatch.setattr("diagan.foreign.records.BLOCK", 7)  # several blocks
     path = written(kind, logits, tmp_path)
     found = diagnose_record(path, out=tmp_path / "out", score=PLAIN)
     expected = diagnose(logits, PLAIN)

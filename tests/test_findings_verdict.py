@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_runs import NASTY, Page, image_run, phase1_run, point_run
 
-from diagan import closeness
 from diagan.config import MLP, Config, Optim, Penalty, SingleGaussian
 from diagan.engine import launch
 from diagan.errors import UserError
 from diagan.evaluate import evaluate_images, without_heldout
+from diagan.findings import closeness
+from diagan.findings.verdict import DROPPED, MIN_GROUP, UNDER, Estimate, Evidence, Group, verdict
 from diagan.metrics.shares import wilson
 from diagan.report import write_report
 from diagan.report.contents import Contents
 from diagan.report.sections.verdict import evidence, junk_rows, representative
 from diagan.stages import Stage, new_game
 from diagan.train import train
-from diagan.verdict import DROPPED, MIN_GROUP, UNDER, Estimate, Evidence, Group, verdict
 
 FAULTS = {"collapsed", "dropped", "under_represented", "junk"}
 
@@ -89,6 +89,14 @@ def test_a_probe_that_errs_makes_the_verdict_careful():
     assert kinds(rare)[0] == "under_represented"
     assert kinds(replace(rare, probe_accuracy=0.75))[0] == "fine"
     assert kinds(replace(rare, probe_accuracy=0.6)) == ["not_sure"]
+
+
+def test_a_weak_probe_does_not_end_in_fine_by_way_of_clusters():
+    """They may all be made where a class is missing that the probe cannot see."""
+    parts = tuple(group(f"kind {i}", 0.1, 0.1) for i in range(10))
+    unknown = replace(HEALTHY, groups=(), kinds=parts)
+    assert kinds(unknown)[0] == "fine"
+    assert "fine" not in kinds(replace(unknown, probe_accuracy=0.2))
 
 
 def test_intervals_hold_for_many_groups_at_once():

@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from diagan import diagnosed
 from diagan.config import ROBUST_SCORE, Score
 from diagan.data.folder import Whole, rare_group
 from diagan.data.listing import listed
 from diagan.diagnosis import Diagnosis, Grouping
 from diagan.errors import UserError
+from diagan.foreign import diagnosed
 from diagan.record import LdrRecord
 from diagan.rundir import RunDir, read_json
 

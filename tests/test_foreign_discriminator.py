@@ -8,8 +8,8 @@ import pytest
 from pictures import photo
 
 from diagan import cli
-from diagan.adapter import load_discriminator
 from diagan.errors import UserError
+from diagan.foreign.discriminator import load_discriminator
 from diagan.rundir import RunDir, read_json
 
 ADAPTER = """

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from diagan.copies import families, reduced
+from diagan.foreign.copies import families, reduced
 
 
 def smooth(seed, n=60, side=32):

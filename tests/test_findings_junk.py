@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagan import highscored
 from diagan.config import DemoDigits
 from diagan.data import load_dataset
-from diagan.junk import (
+from diagan.findings import highscored
+from diagan.findings.junk import (
     FLAGS,
     K,
     blank,

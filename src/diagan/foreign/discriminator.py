@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from diagan import diagnosed
 from diagan.checkpoint_diagnosis import AnyDiscriminator, from_look, look
 from diagan.config import ROBUST_SCORE, Score
-from diagan.diagnosed import Diagnosis
 from diagan.errors import UserError
 from diagan.evaluate import keep_pictures
-from diagan.folders import ARM
+from diagan.foreign import diagnosed
+from diagan.foreign.diagnosed import Diagnosis
+from diagan.foreign.folders import ARM
 from diagan.measures import N_PICTURES
 
 

@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from diagan import calibration, diagnosed
-from diagan.calibration import Calibration
 from diagan.config import PROBE_SCORE, Score
 from diagan.data import Dataset
-from diagan.diagnosed import Diagnosis
 from diagan.evaluate import keep_pictures
-from diagan.measures import N_PICTURES
-from diagan.metrics import MIN_GROUP
-from diagan.probe import (
+from diagan.findings import calibration
+from diagan.findings.calibration import Calibration
+from diagan.foreign import diagnosed
+from diagan.foreign.diagnosed import Diagnosis
+from diagan.foreign.probe import (
     Probed,
     ProbeSettings,
     Ratio,
@@ -28,6 +27,8 @@ from diagan.probe import (
     prepare,
     share_intervals,
 )
+from diagan.measures import N_PICTURES
+from diagan.metrics import MIN_GROUP
 from diagan.progress import Display, Silent, duration
 from diagan.random import numpy_generator
 from diagan.record import LdrRecord

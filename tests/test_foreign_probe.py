@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagan import ldr
-from diagan.calibration import Line
 from diagan.errors import UserError
-from diagan.probe import (
+from diagan.findings.calibration import Line
+from diagan.foreign.probe import (
     Layer,
     Probed,
     ProbeSettings,

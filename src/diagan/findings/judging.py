@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from diagan import calibration, checkpoint
+from diagan import checkpoint
 from diagan.data import Dataset, as_input
+from diagan.findings import calibration
 from diagan.losses import LOSSES
 from diagan.random import generator, numpy_generator
 from diagan.rundir import RunDir, replacing

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagan import calibration
-from diagan.calibration import calibrate, effective_share, fit_line, reliability, train_gap
 from diagan.errors import UserError
+from diagan.findings import calibration
+from diagan.findings.calibration import calibrate, effective_share, fit_line, reliability, train_gap
 
 
 def true_ldrs(n: int = 20_000, mu: float = 0.7, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
