@@ -101,7 +101,7 @@ WORDS = {
     "run --data . --budget -5m": "--budget -5m: expected a time such as",
     "run gaussian_3 --data .": "give one of EXPERIMENT, --data PATH and --config FILE",
     "run --data . --config a.json": "give one of EXPERIMENT, --data PATH and --config FILE",
-    "run --data nowhere": "--data 'nowhere' does not exist; expected a folder of images",
+    "run --data nowhere": "'nowhere' does not exist; expected a folder of images",
     "run --config nowhere.json": "cannot read nowhere.json: No such file or directory",
     "demo --scale paper": "--scale paper: expected one of ('cpu', 'smoke')",
     "evaluate": "give the folder of a RUN, or both --real DIR and --fake DIR",
@@ -175,7 +175,7 @@ def a_file(folder: Path) -> None:
         (no_image_names, "photos holds no images; expected files that end in"),
         (text_named_png, "photos holds 0 readable images of 1 files; at least 10 are needed"),
         (one_image, "photos holds 1 readable images of 1 files; at least 10 are needed"),
-        (a_file, "--data 'photos' is a file; expected a folder of images"),
+        (a_file, "'photos' is a file; expected a folder of images"),
     ],
 )
 def test_folders(make: Callable[[Path], None], told: str, here: Path, refused: Refused):

@@ -99,6 +99,18 @@ def test_a_weak_probe_does_not_end_in_fine_by_way_of_clusters():
     assert "fine" not in kinds(replace(unknown, probe_accuracy=0.2))
 
 
+def test_samples_that_a_probe_finds_missing_need_no_groups():
+    """Two folders of digits, no green among the fakes: it was called fine."""
+    parts = (*(group(f"kind {i}", 0.107, 0.111) for i in range(9)), group("green", 0.035, 0.0))
+    few = [replace(part, generated={"plain": share(part.generated["plain"].value, n=480)})
+           for part in parts]  # fmt: skip
+    unknown = replace(HEALTHY, groups=(), kinds=few)
+    assert kinds(unknown) == ["not_sure"]
+    found = verdict(replace(unknown, missed=share(0.04, n=1_500)))
+    assert [f.kind for f in found] == ["dropped"] and found[0].number == 0.04
+    assert kinds(replace(HEALTHY, missed=share(9 / 1_500, n=1_500))) == ["fine"]
+
+
 def test_intervals_hold_for_many_groups_at_once():
     """A share whose own interval just clears the threshold is no finding among 100 groups."""
     limit = UNDER * 0.01

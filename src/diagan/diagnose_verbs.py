@@ -230,10 +230,13 @@ def finish(out: str, found: object) -> None:
     from diagan import pipeline
     from diagan.diagnosis import Diagnosis
     from diagan.rundir import RunDir
+    from diagan.summary import verdict_lines
 
     assert isinstance(found, Diagnosis)
     pipeline.report(RunDir(Path(out)))
     pipeline.tell(pipeline.display(), found)
+    for line in verdict_lines(RunDir(Path(out))):
+        print(line)
     print(f"wrote {out}/samples.parquet, diagnosis.json and report.html")
 
 

@@ -23,9 +23,17 @@ def run_summary(run: RunDir) -> str:
             lines += rare_lines(run, found)
         lines += [f"warning: {text}" for text in found["warnings"]]
     lines += [f"warning: {line['warning']}" for line in read_lines(run.log) if "warning" in line]
+    lines += verdict_lines(run)
     lines += ["", f"samples, scores and weights: {run.samples}"] if run.samples.exists() else []
     lines += [f"draw from it:  diagan sample {run.path} --n 100 --out images"]
     return "\n".join([*lines, "look at the report:", str(run.report)])
+
+
+def verdict_lines(run: RunDir) -> list[str]:
+    """What the report claims, the most severe first."""
+    report = run.report.with_suffix(".json")
+    findings = read_json(report)["verdict"] if report.exists() else []
+    return [f"verdict: {f['claim']}".replace("\N{NO-BREAK SPACE}", " ") for f in findings]
 
 
 def rare_lines(run: RunDir, found: dict) -> list[str]:  # type: ignore[type-arg]

@@ -95,11 +95,11 @@ def list_images(path: str) -> Listing:
         return list_folder(place)
     if path and place.exists():
         if place.suffix.lower() not in READERS:
-            raise UserError(f"--data {path!r} is a file; {expected}")
+            raise UserError(f"{path!r} is a file; {expected}")
         return READERS[place.suffix.lower()](place)
     if HUB_NAME.fullmatch(path) and place.suffix.lower() not in READERS:
         return list_hub(path, otherwise="if a folder was meant: there is none of this name")
-    raise UserError(f"--data {path!r} does not exist; {expected}")
+    raise UserError(f"{path!r} does not exist; {expected}")
 
 
 # --- sides ---------------------------------------------------------------------------------------

@@ -69,6 +69,8 @@ class Evidence:
     d_fake: float | None = None
     repetition: Estimate | None = None  # closeness.py
     kinds: Sequence[Group] = ()  # where groups are not known: parts of the data, found by k-means
+    # Share of the reals that a probe, which never saw them, finds made less than DROPPED as often.
+    missed: Estimate | None = None
     junk: Estimate | None = None  # share of junk among the samples at both ends of D's opinion
     ldr_gap: Estimate | None = None  # mean LDR of training reals less that of held-out ones
 
@@ -210,6 +212,20 @@ def missing_kinds(e: Evidence) -> Finding | None:
     )  # fmt: skip
 
 
+def missed_samples(e: Evidence) -> Finding | None:
+    """By the density ratio of single samples, where it was not read off what had learnt them."""
+    m = e.missed
+    if m is None or m.n is None or m.value * m.n < MIN_GROUP or dropped(e) or missing_kinds(e):
+        return None
+    return measured(
+        "dropped",
+        f"{per_cent(m.value)} of the data are hardly ever generated: less than {per_cent(DROPPED)} "
+        "as often as they should be, by the probe's density ratio.",
+        "Look at the highest scored samples and the clusters for what they have in common.",
+        "share of the data", m, MIN_GROUP / m.n,
+    )  # fmt: skip
+
+
 def kind_counts(e: Evidence) -> list[Count]:
     return counted(e.kinds, e.judged, 1.0) if len(counts(e, e.judged)) < 2 else []
 
@@ -289,6 +305,21 @@ def repair(e: Evidence) -> Finding | None:
 
 
 # --- what cannot be said -------------------------------------------------------------------------
+
+
+def undecided_kinds(e: Evidence) -> Finding | None:
+    """As `undecided`, without groups."""
+    found = [c for c in kind_counts(e)
+             if c.ratio < DROPPED and c.generated.high >= DROPPED * c.expected]  # fmt: skip
+    if not found or missed_samples(e):
+        return None
+    return measured(
+        "not_sure",
+        f"Something that {per_cent(sum(c.expected for c in found))} of the data have in common may "
+        "hardly ever be generated, which too few samples were looked at to tell.",
+        "Look at the highest scored samples.",
+        "share of the generated", together(found), DROPPED * sum(c.expected for c in found),
+    )  # fmt: skip
 
 
 def small_groups(e: Evidence) -> Finding | None:
@@ -397,7 +428,7 @@ def has_evidence(e: Evidence) -> bool:
 
 def fine(e: Evidence) -> Finding | None:
     """Claimed only where something was measured that could have shown the contrary."""
-    unsure = (d_has_won, undecided, weak_probe)
+    unsure = (d_has_won, undecided, undecided_kinds, weak_probe)
     if any(rule(e) for rule in (*unsure, *FAULTS)):
         return None
     found = counts(e, e.judged)
@@ -425,10 +456,12 @@ def fine(e: Evidence) -> Finding | None:
     return None
 
 
-FAULTS: tuple[Rule, ...] = (collapsed, dropped, under_represented, missing_kinds, junk)
+FAULTS: tuple[Rule, ...] = (
+    collapsed, dropped, under_represented, missing_kinds, missed_samples, junk,
+)  # fmt: skip
 RULES: tuple[Rule, ...] = (
-    *FAULTS, repair, fine, not_measured, weak_probe, undecided, small_groups, d_has_won, no_ratio,
-    one_record, overfitted,
+    *FAULTS, repair, fine, not_measured, weak_probe, undecided, undecided_kinds,
+    small_groups, d_has_won, no_ratio, one_record, overfitted,
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from diagan.findings import closeness
 from diagan.findings.calibration import read as read_calibration
 from diagan.findings.junk import JUNK, find_junk
-from diagan.findings.verdict import Estimate, Evidence, Group
+from diagan.findings.verdict import DROPPED, Estimate, Evidence, Group
 from diagan.findings.verdict import verdict as judge
 from diagan.metrics.shares import wilson
 from diagan.random import numpy_generator
@@ -55,7 +55,7 @@ def evidence(c: Contents) -> Evidence:
     known: dict[str, Any] = {"judged": judged_arm(c), "repaired": first(DIA, c.shares)}
     if diagnosis:
         known |= {"n_records": diagnosis.get("n_records"), "is_ldr": c.is_ldr}
-    known |= shares(c) | log_tail(c) | junk(c) | calibration(c)
+    known |= shares(c) | log_tail(c) | junk(c) | calibration(c) | missed(c)
     return Evidence(**known | pictures(c, known["judged"]))
 
 
@@ -132,6 +132,14 @@ def calibration(c: Contents) -> dict[str, Estimate]:
     gap = Estimate(about["gap"], about["gap_low"], about["gap_high"], about["n_heldout"],
                    c.run.calibration.with_suffix(".json").name)  # fmt: skip
     return {"ldr_gap": gap}
+
+
+def missed(c: Contents) -> dict[str, Estimate]:
+    """Reals of a low density among the fakes, as scored by a probe that never saw them."""
+    if c.samples is None or (c.diagnosis or {}).get("mode") != "folders":
+        return {}
+    n_missed = int(np.sum(c.samples.ldrm > -np.log(DROPPED)))
+    return {"missed": counted(n_missed, len(c.samples.ldrm), "samples.parquet")}
 
 
 def counted(n_yes: int, n: int, source: str) -> Estimate:
