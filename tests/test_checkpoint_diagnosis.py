@@ -14,7 +14,6 @@ from diagan.checkpoint_diagnosis import (
     diagnose_checkpoint,
     diagnose_discriminator,
     doubts,
-    is_ldr,
     look,
 )
 from diagan.config import MLP, Score
@@ -183,11 +182,11 @@ def test_what_a_record_has_told_is_not_overwritten(finished_run, tmp_path):
 
 def test_doubts_are_said(finished_run):
     trained = load_generator(finished_run, "weighted")
-    assert doubts(trained) == [] and is_ldr(trained)
+    assert doubts(trained) == [] and trained.is_ldr
     hinge = replace(trained, config=replace(trained.config, loss="hinge"))
-    assert doubts(hinge) == [] and is_ldr(hinge)  # the critic is logistic all the same
+    assert doubts(hinge) == [] and hinge.is_ldr  # the critic is logistic all the same
     without_critic = replace(hinge, rejects_by="D")
-    assert len(doubts(without_critic)) == 2 and not is_ldr(without_critic)
+    assert len(doubts(without_critic)) == 2 and not without_critic.is_ldr
 
 
 # --- bad input -----------------------------------------------------------------------------------

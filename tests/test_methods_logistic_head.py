@@ -10,7 +10,6 @@ from torch import nn
 
 from diagan import checkpoint, pipeline
 from diagan import config as configs
-from diagan.checkpoint_diagnosis import is_ldr
 from diagan.config import Methods, Record
 from diagan.errors import UserError
 from diagan.game import Parts, Term, Turn, d_loss
@@ -115,7 +114,7 @@ def test_it_is_what_is_rejected_by(tmp_path):
     config = with_head(replace(DIGITS, phase1_share=1.0))
     run = pipeline.run(config, tmp_path / "run")
     trained = load_generator(run.path)
-    assert trained.rejects_by == "logistic head" and is_ldr(trained)
+    assert trained.rejects_by == "logistic head" and trained.is_ldr
     assert trained.sample(3).shape == (3, 3, 16, 16)
     files = checkpoint.load(run.checkpoints / checkpoint.folder_name("phase1", 12))
     images = trained.generate(2, torch.Generator().manual_seed(0))

@@ -17,7 +17,6 @@ from diagan.data import as_input, load_dataset
 from diagan.diagnosis import Diagnosis, Grouping
 from diagan.errors import UserError
 from diagan.findings import highscored
-from diagan.losses import LOSSES
 from diagan.pipeline import refuse_other_data, report
 from diagan.random import generator
 from diagan.record import EVAL_BATCH, untouched
@@ -161,7 +160,7 @@ def diagnose_checkpoint(
     grouping = Grouping(data.groups, data.group_names, data.rare)
     found = from_look(seen, score or replace(settings.score, k=None), grouping)
     found = replace(found, warnings=(*found.warnings, *doubts(trained)))
-    about = {"mode": "checkpoint", "is_ldr": is_ldr(trained), "arm": trained.arm,
+    about = {"mode": "checkpoint", "is_ldr": trained.is_ldr, "arm": trained.arm,
              "scored_by": trained.rejects_by, "first_step": trained.step,
              "last_step": trained.step, "s_0": seen.s_0, "n_fake": seen.n_fake}  # fmt: skip
     columns, high = highscored.mark(found.score, data.values, seed=settings.seed)
@@ -180,15 +179,10 @@ def fakes(trained: TrainedGenerator, n: int, seed: int) -> Iterator[Tensor]:
     return (trained.generate(min(size, n - i), draws) for i in range(0, n, size))
 
 
-def is_ldr(trained: TrainedGenerator) -> bool:
-    """A critic and a logistic head always play the logistic loss, whatever D plays."""
-    return trained.rejects_by != "D" or LOSSES[trained.config.loss].is_ldr
-
-
 def doubts(trained: TrainedGenerator) -> list[str]:
     """Why the diagnosis may be off, in plain words."""
     found = []
-    if not is_ldr(trained):
+    if not trained.is_ldr:
         found.append(
             f"The output of a {trained.config.loss} discriminator is no log-density ratio, and "
             "the predicted LDRV takes it for one."

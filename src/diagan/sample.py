@@ -39,6 +39,11 @@ class TrainedGenerator:
     rejects_by: str  # critic, logistic head, or D
     shape: tuple[int, ...]  # of a sample
 
+    @property
+    def is_ldr(self) -> bool:
+        """A critic and a logistic head always play the logistic loss, whatever D plays."""
+        return self.rejects_by != "D" or LOSSES[self.config.loss].is_ldr
+
     def generate(self, n: int, generator: torch.Generator) -> Tensor:
         """n samples in [-1, 1], or points, straight from G."""
         latents = torch.randn(n, self.config.network.latent, generator=generator)
@@ -52,7 +57,7 @@ class TrainedGenerator:
             return torch.cat([self.d(x).logits for x in batches])
 
     def rejection_sampler(self, seed: int = 0) -> RejectionSampler:
-        if self.rejects_by == "D" and not LOSSES[self.config.loss].is_ldr:
+        if not self.is_ldr:
             raise UserError(
                 "rejection needs a density ratio, and the raw output of a hinge discriminator is "
                 "none; sample with --no-drs"

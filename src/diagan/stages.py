@@ -7,11 +7,11 @@ from math import ceil
 import numpy as np
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor
+from torch import Tensor, nn
 
 from diagan import checkpoint, observers
 from diagan.batches import at_once
-from diagan.config import Config
+from diagan.config import Config, Optim
 from diagan.data import Dataset, as_input
 from diagan.errors import UserError
 from diagan.features.classifier import bundled, load_classifier
@@ -83,6 +83,13 @@ def is_ldr(c: Config) -> bool:
     return LOSSES[c.loss].is_ldr or c.methods.logistic_head
 
 
+def adam(o: Optim, net: nn.Module, *, is_g: bool) -> tuple[torch.optim.Adam, float]:
+    """The optimiser of a network, and its learning rate as a multiple of G's."""
+    rate = 1.0 if is_g else (o.d_lr or o.lr) / o.lr
+    betas = o.betas if is_g else o.d_betas or o.betas
+    return torch.optim.Adam(net.parameters(), o.lr, betas, fused=True), rate
+
+
 def new_game(
     config: Config,
     dataset: Dataset,
@@ -104,10 +111,7 @@ def new_game(
         net = nets[name].to(fabric.device)
         # Rejection is only valid with the logistic loss, so a critic always plays that one.
         loss = LOSSES[config.loss if name in ("G", "D") else "non_saturating"]
-        o = config.optim
-        rate = 1.0 if name == "G" else (o.d_lr or o.lr) / o.lr
-        betas = o.betas if name == "G" else o.d_betas or o.betas
-        optimiser = torch.optim.Adam(net.parameters(), o.lr, betas, fused=True)
+        optimiser, rate = adam(config.optim, net, is_g=name == "G")
         return Player(name, net, optimiser, loss, stream, rate=rate, **how)
 
     for_d, for_critic = streams(config, dataset.n, stage, weights)

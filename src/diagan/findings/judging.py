@@ -8,7 +8,6 @@ import torch
 from diagan import checkpoint
 from diagan.data import Dataset, as_input
 from diagan.findings import calibration
-from diagan.losses import LOSSES
 from diagan.random import generator, numpy_generator
 from diagan.rundir import RunDir, replacing
 from diagan.sample import TrainedGenerator, load_at
@@ -16,17 +15,12 @@ from diagan.sample import TrainedGenerator, load_at
 N_JUDGED = 1_000  # of each: held-out reals, training reals, fakes
 
 
-def is_ldr(trained: TrainedGenerator) -> bool:
-    """A critic and a logistic head always play the logistic loss, whatever D plays."""
-    return trained.rejects_by != "D" or LOSSES[trained.config.loss].is_ldr
-
-
 def keep_ldr(run: RunDir, name: str, trained: TrainedGenerator, samples: np.ndarray) -> None:
     """The LDR of generated samples by the discriminator that rejects for their arm.
 
     generated/NAME_ldr.npy, in the order of the samples; nothing where there is no LDR of one.
     """
-    if is_ldr(trained) and trained.config.methods.packing == 1:
+    if trained.is_ldr and trained.config.methods.packing == 1:
         logits = trained.ldr(as_input(torch.from_numpy(samples))).float().numpy()
         file = run.generated / f"{name}_ldr.npy"
         with replacing(file) as temporary, temporary.open("wb") as stream:
@@ -58,7 +52,7 @@ def judge(run: RunDir, data: Dataset, arm: str, name: str, path: Path) -> None:
     fake = trained.generate(n, generator(seed, "calibration/fake"))
     heldout, train = (as_input(torch.from_numpy(np.array(values)))
                       for values in (data.heldout[:n], data.values[chosen]))  # fmt: skip
-    about = {"judge": name, "is_ldr": is_ldr(trained), "arm": arm, "step": trained.step,
+    about = {"judge": name, "is_ldr": trained.is_ldr, "arm": arm, "step": trained.step,
              "scored_by": trained.rejects_by}  # fmt: skip
     logits = {"heldout": heldout, "train": train, "fake": fake}
     calibration.write(
