@@ -119,15 +119,17 @@ def test_another_network_is_told_in_a_sentence(other: nn.Module):
     assert "\n" not in str(told.value)
 
 
-def test_adam_goes_on_as_if_nothing_had_been(tmp_path: Path):
+@pytest.mark.parametrize("memory", [torch.contiguous_format, torch.channels_last])
+def test_adam_goes_on_as_if_nothing_had_been(memory: torch.memory_format, tmp_path: Path):
     def made() -> tuple[nn.Module, torch.optim.Adam]:
         torch.manual_seed(0)
-        net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+        net = nn.Sequential(nn.Conv2d(3, 4, 2), nn.BatchNorm2d(4), nn.Conv2d(4, 1, 3))
+        net.to(memory_format=memory)
         return net, torch.optim.Adam(net.parameters(), 0.1, (0.5, 0.9), fused=True)
 
     def train(net: nn.Module, adam: torch.optim.Adam, seeds: range) -> None:
         for seed in seeds:
-            x = torch.randn(8, 3, generator=torch.Generator().manual_seed(seed))
+            x = torch.randn(8, 3, 4, 4, generator=torch.Generator().manual_seed(seed))
             adam.zero_grad()
             net(x).square().mean().backward()
             adam.step()

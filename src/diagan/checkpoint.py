@@ -4,7 +4,6 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -99,12 +98,18 @@ def load_optimiser(
     net: torch.nn.Module, optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor]
 ) -> None:
     for name, parameter in net.named_parameters():
-        found: dict[str, Any] = {
-            key.removeprefix(f"{name}."): value.clone()
+        optimiser.state[parameter] = {
+            key.removeprefix(f"{name}."): _beside(parameter, value)
             for key, value in tensors.items()
             if key.rpartition(".")[0] == name
         }
-        # Also the step count: fused Adam keeps it beside the parameter.
-        optimiser.state[parameter] = {
-            key: value.to(parameter.device) for key, value in found.items()
-        }
+
+
+def _beside(parameter: Tensor, value: Tensor) -> Tensor:
+    """A copy on the parameter's device and, where it has its shape, in its memory format.
+
+    Fused Adam walks through memory: moments in another format would meet the wrong weights. Its
+    step count too lies beside the parameter.
+    """
+    like = parameter if value.shape == parameter.shape else value
+    return torch.empty_like(like, dtype=value.dtype, device=parameter.device).copy_(value)
