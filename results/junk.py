@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from PIL import Image, ImageDraw
+from strips import strips
 
 from diagan.config import Cifar10, ImageFolder, MnistFmnist
 from diagan.data import load_dataset
@@ -28,7 +28,6 @@ from diagan.findings.junk import JUNK
 from diagan.ldr import auc
 from diagan.pipeline import run
 from diagan.rundir import RunDir
-from diagan.sample import image_grid
 
 HERE = Path(__file__).parent
 N_EACH = 30
@@ -182,20 +181,15 @@ def page(by_seed: dict[str, dict], alone: dict[str, dict], about: dict[str, str]
     return "\n".join(lines)
 
 
-def picture(values: np.ndarray, found: dict[str, np.ndarray]) -> Image.Image:
-    """The highest scored of each flag, a row each, with its name."""
-    rows = []
+def pictures(values: np.ndarray, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The highest scored of each flag."""
+    rows = {}
     for name in ("rare", *JUNK):
         own = np.flatnonzero(found["flag"] == name)
         if len(own):
             best = own[np.argsort(-found["score"][own])][:N_SHOWN]
-            rows.append((name, image_grid(values[found["row"][best]], columns=N_SHOWN, scale=2)))
-    height = max(grid.height for _, grid in rows) + 18
-    sheet = Image.new("RGB", (max(grid.width for _, grid in rows), height * len(rows)), "white")
-    for i, (name, grid) in enumerate(rows):
-        ImageDraw.Draw(sheet).text((2, i * height + 2), name, fill="black")
-        sheet.paste(grid, (0, i * height + 16))
-    return sheet
+            rows[name] = values[found["row"][best]]
+    return rows
 
 
 def main() -> None:
@@ -236,7 +230,7 @@ def one_seed(seed: int, photos: np.ndarray, runs: Path, draws: bool) -> dict[str
     settings = replace(find("demo"), data=ImageFolder(str(array), 16), seed=seed)
     found = flagged(run(settings, runs / f"junk-seed{seed}", stage="phase1"), names)
     if draws:
-        picture(values, found).save(HERE / "junk.png")
+        strips(pictures(values, found), columns=N_SHOWN).save(HERE / "junk.png")
     return numbers(found)
 
 

@@ -25,7 +25,7 @@ def test_the_experiments_there_are():
     on_photos = [f"{n}_{b}" for n in PHOTOS for b in BASELINES[:2] if not n.endswith("hinge")]
     on_digits = [f"{n}_{b}" for n in DIGIT_SETS for b in BASELINES]
     assert set(EXPERIMENTS) == {
-        *("demo", "gaussians25", *GAUSSIANS, *DIGIT_SETS, *PHOTOS, "ffhq_stylegan2"),
+        *("demo", "gaussians25", *GAUSSIANS, *DIGIT_SETS, *PHOTOS, "ffhq_stylegan2", "drawn_faces"),
         *(*on_photos, *on_digits, "ffhq_stylegan2_gold"),
     }
     assert all(name == experiment.name for name, experiment in EXPERIMENTS.items())

@@ -10,6 +10,7 @@ from diagan.config import (
     Cifar10,
     ColoredMnist,
     Config,
+    DrawnFaces,
     Gaussians25,
     MnistFmnist,
     Rejection,
@@ -22,12 +23,13 @@ def paper(config: Config) -> Config:
 
 
 def cpu(config: Config) -> Config:
-    """The digit sets in minutes on two cores, photos in an hour or two with a narrow network; the
-    Gaussians are quick enough as they are."""
-    if not isinstance(config.data, ColoredMnist | MnistFmnist | Cifar10 | CelebA | FFHQ):
+    """The digits and drawn faces in minutes on two cores, photos in an hour or two with a narrow
+    network; the Gaussians are quick enough as they are."""
+    small, large = ColoredMnist | MnistFmnist | DrawnFaces, Cifar10 | CelebA | FFHQ
+    if not isinstance(config.data, small | large):
         return config
     network: Any = config.network
-    if not isinstance(config.data, ColoredMnist | MnistFmnist):
+    if isinstance(config.data, large):
         network = replace(network, width=0.25)
     return replace(
         config,

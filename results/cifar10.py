@@ -1,0 +1,107 @@
+"""CIFAR-10 with SNGAN at a quarter of its width: the plain GAN and Dia-GAN from one phase 1.
+
+    DIAGAN_DATA=FOLDER python results/cifar10.py [--runs DIR] [--steps 1600]
+
+The `cpu` scale of cifar10_sngan (10,000 images) with fewer steps. Writes results/cifar10.json, .md
+and .png; what RUNS/cifar10 has is not trained again.
+"""
+
+import argparse
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from strips import strips
+
+from diagan import checkpoint
+from diagan.data import Dataset, load_dataset
+from diagan.engine import resolve
+from diagan.evaluate import Arm
+from diagan.experiments import at_scale, find
+from diagan.foreign.patches import learn_features
+from diagan.metrics.frechet import fid
+from diagan.pipeline import run as play
+from diagan.rundir import RunDir, read_json
+from diagan.sample import load_at
+
+HERE = Path(__file__).parent
+EVERY = 250  # steps between two checkpoints, all of which are kept
+N_FAKES, N_SHOWN = 5_000, 24
+N_FILTERS = 16
+ARMS = ("plain", "weighted", "weighted+drs")
+
+
+def distances(run: RunDir, data: Dataset) -> dict[str, dict[str, float]]:
+    """Fréchet distances to half of the training images: of the other half, of each checkpoint."""
+    features = learn_features(np.asarray(data.values), n_filters=N_FILTERS, seed=0)
+    looks = {
+        "patches": lambda images: features(images).numpy(),
+        "every second pixel": lambda x: x[:, :, ::2, ::2].reshape(len(x), -1) / 255,
+    }
+    kinds = {"the other half": np.asarray(data.values[N_FAKES:])}
+    for arm in ("phase1", *ARMS):
+        wanted = Arm.of(arm)
+        for step in checkpoint.steps(run.checkpoints, wanted.name):
+            made = load_at(run, wanted.name, step).sample(N_FAKES, seed=0, drs=wanted.drs)
+            kinds[f"{arm} {step}"] = made
+    half = np.asarray(data.values[:N_FAKES])
+    return {
+        kind: {name: fid(real=look(half), fake=look(images)) for name, look in looks.items()}
+        for kind, images in kinds.items()
+    }
+
+
+def by_score(run: RunDir) -> np.ndarray:
+    """Indices of the training images, the highest score first."""
+    return np.argsort(-pq.read_table(run.samples)["score"].to_numpy(), kind="stable")
+
+
+def pictures(run: RunDir, data: Dataset, steps: int) -> dict[str, np.ndarray]:
+    ranked = by_score(run)
+    kinds = {
+        "training images with the highest score": np.asarray(data.values[ranked[:N_SHOWN]]),
+        "training images with the lowest score": np.asarray(data.values[ranked[-N_SHOWN:]]),
+    }
+    for name, about in zip(ARMS, ("the plain GAN", "Dia-GAN", "Dia-GAN with rejection")):
+        arm = Arm.of(name)
+        kinds[about] = load_at(run, arm.name, steps).sample(N_SHOWN, seed=1, drs=arm.drs)
+    return kinds
+
+
+def classes(run: RunDir, data: Dataset) -> dict[str, float]:
+    """Each class's share of the tenth with the highest scores, over its share of the data."""
+    counts = [np.bincount(data.groups[rows], minlength=len(data.group_names))
+              for rows in (by_score(run)[: data.n // 10], slice(None))]  # fmt: skip
+    lifts = (counts[0] / counts[0].sum()) / (counts[1] / data.n)
+    return dict(zip(data.group_names, lifts.tolist()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    parser.add_argument("--steps", type=int, default=1_600)
+    asked = parser.parse_args()
+    checkpoint.prune = lambda *_, **__: None  # every one is measured
+    base = at_scale(find("cifar10_sngan"), "cpu")
+    settings = resolve(replace(base, steps=asked.steps, checkpoint_every=EVERY, seed=0,
+                               data_root=os.environ["DIAGAN_DATA"]))  # fmt: skip
+    run = play(settings, asked.runs / "cifar10")
+    data = load_dataset(settings.data, seed=0, root=settings.data_root)
+    found = {
+        "command": f"python results/cifar10.py --steps {asked.steps}",
+        "scale": f"cpu: 10,000 images, width 0.25, {asked.steps:,} steps, seed 0, one thread",
+        "date": time.strftime("%F"),
+        "minutes": read_json(run.provenance)["seconds"] / 60,
+        "distances": distances(run, data),
+        "classes": classes(run, data),
+    }
+    (HERE / "cifar10.json").write_text(json.dumps(found, indent=1) + "\n")
+    strips(pictures(run, data, asked.steps), columns=12).save(HERE / "cifar10.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()
