@@ -164,7 +164,8 @@ def dropped(e: Evidence) -> Finding | None:
     if not found:
         return None
     return about_groups(
-        "dropped", found, DROPPED, f"{names(found)} {is_are(found)} hardly ever generated",
+        "dropped", found, DROPPED,
+        f"{names(found)} {is_are(found)} hardly ever generated{by_whom(e)}",
         "" if repair(e) else "Train on with Dia-GAN's weights (`diagan run` does), or give D a "
         "gradient penalty (--penalty.r1): G then hears of what is far from all that it makes.",
     )  # fmt: skip
@@ -176,11 +177,16 @@ def under_represented(e: Evidence) -> Finding | None:
         return None
     return about_groups(
         "under_represented", found, UNDER,
-        f"{names(found)} {is_are(found)} generated more rarely than the data have "
-        f"{'it' if len(found) == 1 else 'them'}",
+        f"{names(found)} {is_are(found)} generated more rarely{by_whom(e)} than the data "
+        f"have {'it' if len(found) == 1 else 'them'}",
         "" if repair(e) else "Train on with Dia-GAN's weights (`diagan run` does); more samples "
         "of it help too.",
     )  # fmt: skip
+
+
+def by_whom(e: Evidence) -> str:
+    """Said where there is another to compare with."""
+    return f" by the {e.judged}" if e.repaired not in (None, e.judged) else ""
 
 
 def about_groups(

@@ -65,7 +65,7 @@ def _reliability(bins: list[dict[str, float]]) -> Markup:
                          "dotted", width=1),
         ],
         "chance of being real, as D says", "share of reals", 260,
-        title="Reliability", y_low=0.0, y_high=1.0,
+        title="Reliability",
     )  # fmt: skip
 
 
