@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import tyro
 
-from diagan import config as configs
-from diagan.errors import Interrupted, UserError
+from diagan.errors import Interrupted, UserError, did_you_mean
 from diagan.verbs import VERBS, Verb, say
 
 USAGE = """usage: diagan VERB ... (diagan VERB --help tells more)
@@ -59,7 +58,7 @@ def one_line(box: str) -> str:
             said = match.expand(sentence)
     if said.startswith("there is no flag") and len(more) > 1:  # the last part is on --help
         known = re.findall(r"--[\w.-]+", " ".join(part.partition(":")[2] for part in more[:-1]))
-        said += configs.did_you_mean(said.split()[-1], known)
+        said += did_you_mean(said.split()[-1], known)
     return said
 
 
@@ -91,4 +90,4 @@ def dispatch(words: list[str]) -> None:
         print("\n".join([USAGE, *(f"  {verb.name:20} {verb.about}" for verb in below)]))
         return
     known = [verb.name for verb in VERBS]
-    raise UserError(f"there is no verb {words[0]!r}{configs.did_you_mean(words[0], known)}")
+    raise UserError(f"there is no verb {words[0]!r}{did_you_mean(words[0], known)}")

@@ -1,4 +1,7 @@
-"""The one exception that is meant for people."""
+"""What is said to people where something is wrong."""
+
+import difflib
+from collections.abc import Iterable
 
 
 class UserError(Exception):
@@ -7,3 +10,10 @@ class UserError(Exception):
 
 class Interrupted(Exception):
     """Ctrl-C or SIGTERM: all is saved, and the same command goes on."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean X?`, or the list of what there is."""
+    names = list(known)
+    close = difflib.get_close_matches(word, names, 1)
+    return f"; did you mean {close[0]}?" if close else f"; expected one of {', '.join(names)}"

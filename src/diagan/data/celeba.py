@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diagan.config import CelebA, did_you_mean
+from diagan.config import CelebA
 from diagan.data.dataset import Dataset, expect_enough, fingerprint
 from diagan.data.folder import rare_group
 from diagan.data.listing import Listing, binary, pack
 from diagan.data.pack import mapped
 from diagan.data.tables import list_split
 from diagan.data.tree import content_digest
-from diagan.errors import UserError
+from diagan.errors import UserError, did_you_mean
 
 SPLITS = {"train": "0", "valid": "1", "test": "2"}  # as list_eval_partition.txt numbers them
 IMAGES, ATTRIBUTES = "img_align_celeba", "list_attr_celeba.txt"

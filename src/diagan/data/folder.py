@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from diagan.config import ImageFolder, did_you_mean
+from diagan.config import ImageFolder
 from diagan.data.arrays import list_array
 from diagan.data.dataset import Dataset, fingerprint
 from diagan.data.images import opened
 from diagan.data.listing import Listing, binary, pack
 from diagan.data.tables import list_hub, list_parquet
 from diagan.data.tree import list_folder, list_zip
-from diagan.errors import UserError
+from diagan.errors import UserError, did_you_mean
 from diagan.random import numpy_generator
 
 RARE_SHARE = 0.2

@@ -1,7 +1,7 @@
 """The paper as data: experiments by name, and the scales they can be run at."""
 
-from diagan.config import Config, did_you_mean
-from diagan.errors import UserError
+from diagan.config import Config
+from diagan.errors import UserError, did_you_mean
 from diagan.experiments import baselines, demo, gaussians, images, mnist
 from diagan.experiments.common import Experiment
 from diagan.experiments.scales import SCALES, at_scale

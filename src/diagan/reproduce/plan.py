@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from diagan.config import Config, Critic, Record, Rejection, Score, did_you_mean
-from diagan.errors import UserError
+from diagan.config import Config, Critic, Record, Rejection, Score
+from diagan.errors import UserError, did_you_mean
 from diagan.experiments.figures import FIGURES, PICTURES
 from diagan.experiments.tables import (
     BY_HAND,
