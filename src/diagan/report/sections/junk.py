@@ -45,7 +45,8 @@ def junk(c: Contents) -> Section | None:
         **{card["name"]: card["n"] for card in cards},
     }
     how = {"k": K, "far": FAR, "blank": BLANK, "common": COMMON, "tenth": HIGH_SHARE,
-           "most": MAX_HIGH, "is_cut": len(high) == MAX_HIGH}  # fmt: skip
+           "most": MAX_HIGH, "is_cut": len(high) == MAX_HIGH,
+           "pictures": c.sprite is not None}  # fmt: skip
     shown = {
         "cards": [card for card in cards if card["n"]],
         "n_shown": N_SHOWN,

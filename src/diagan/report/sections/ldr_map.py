@@ -13,6 +13,7 @@ N_HIGHEST = 2_000  # always among them
 N_NEAREST = 6
 SMALL_GROUP = 0.2  # of the largest
 REGION = 3.0  # robust standard deviations above the median at which a region begins
+TIMES = 4.0  # or, of LDRM, so many times the median's density ratio
 REGIONS = {  # beyond the line in LDRM, in sqrt(LDRV): its name and what it means
     (False, False): ("covered", "D finds these no more real than what G makes, and does not waver"),
     (True, False): ("steadily missed", "D always finds these more real than what G makes"),
@@ -33,7 +34,11 @@ def ldr_map(c: Contents) -> Section | None:
     shown = choose_points(rows, c.chosen[known[c.chosen]])
     shown = shown[_drawing_order(c, s, shown)]
     what = "LDR" if c.is_ldr else "raw output of D"
-    regions = _regions(s, rows)
+    edges = (
+        edge(s.ldrm[rows], np.log(TIMES) if c.is_ldr else np.inf),
+        edge(np.sqrt(s.ldrv[rows])),
+    )
+    regions = _regions(s, rows, edges)
     counts = {
         "n_points": len(rows),
         "n_shown": len(shown),
@@ -51,13 +56,14 @@ def ldr_map(c: Contents) -> Section | None:
             "has_curves": len(c.steps) > 1,
             "arms": list(c.fakes) if c.sprite else [],
             "sds": round(REGION),
+            "times": round(TIMES) if c.is_ldr else None,
         },
         {**counts, "regions": regions},
         data={
             "k": c.k,
             "n": len(rows),
             "axes": [f"LDRM: mean {what}", "√LDRV: its standard deviation over time"],
-            "edges": [_edge(s.ldrm[rows]), _edge(np.sqrt(s.ldrv[rows]))],
+            "edges": edges,
             "regions": [name for name, _ in REGIONS.values()],
             "groups": [[name, c.colours[name]] for name in s.group_names],
             "points": _points(s, shown),
@@ -150,16 +156,18 @@ def _nearest(c: Contents) -> list[dict[str, Any]]:
     return found
 
 
-def _edge(values: np.ndarray) -> float:
-    """Where values stand out: the bulk's median and quartiles do not feel a rare group."""
+def edge(values: np.ndarray, most: float = np.inf) -> float:
+    """Where values begin to stand out, at most so far above the median.
+
+    The bulk's median and quartiles do not feel a rare group, but they do where much is missed.
+    """
     low, median, high = np.quantile(values, (0.25, 0.5, 0.75))
-    return float(median + REGION * (high - low) / 1.349)  # 1.349: quartiles of a normal
+    return float(median + min(REGION * (high - low) / 1.349, most))  # 1.349: quartiles of a normal
 
 
-def _regions(s: Samples, rows: np.ndarray) -> list[dict[str, Any]]:
+def _regions(s: Samples, rows: np.ndarray, edges: tuple[float, float]) -> list[dict[str, Any]]:
     """How many samples lie in each region, and of which groups most of them are."""
-    x, y = s.ldrm[rows], np.sqrt(s.ldrv[rows])
-    right, up = x > _edge(x), y > _edge(y)
+    right, up = s.ldrm[rows] > edges[0], np.sqrt(s.ldrv[rows]) > edges[1]
     found = []
     for (is_right, is_up), (name, meaning) in REGIONS.items():
         own = rows[(right == is_right) & (up == is_up)]
