@@ -12,6 +12,7 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -33,6 +34,8 @@ EVERY = 250  # steps between two checkpoints, all of which are kept
 N_FAKES, N_SHOWN = 5_000, 24
 N_FILTERS = 16
 ARMS = ("plain", "weighted", "weighted+drs")
+SEEN = """Not looked at yet.
+"""
 
 
 def distances(run: RunDir, data: Dataset) -> dict[str, dict[str, float]]:
@@ -80,6 +83,36 @@ def classes(run: RunDir, data: Dataset) -> dict[str, float]:
     return dict(zip(data.group_names, lifts.tolist()))
 
 
+def page(found: dict[str, Any]) -> str:
+    kinds, classes = found["distances"], found["classes"]
+    lines = [
+        "# CIFAR-10 with SNGAN, plain and Dia-GAN from one phase 1",
+        "",
+        f"`{found['command']}`, {found['scale']}, {found['date']}; {found['minutes']:.0f} minutes.",
+        "",
+        "Fréchet distances of 5,000 generated images to half of the training images. Patches: the",
+        f"answers of {N_FILTERS} filters a level learnt from patches of these images, and coarse",
+        "colours. Not comparable with published FID.",
+        "",
+        "| what, after how many steps | " + " | ".join(kinds["the other half"]) + " |",
+        "| --- | --- | --- |",
+    ]
+    for kind, of in kinds.items():
+        lines.append(f"| {kind} | " + " | ".join(f"{value:.2f}" for value in of.values()) + " |")
+    ranked = sorted(classes, key=lambda name: -classes[name])
+    lines += [
+        "",
+        "Classes among the tenth with the highest scores, over their share of the data: "
+        + ", ".join(f"{name} {classes[name]:.2f}" for name in ranked)
+        + ".",
+        "",
+        "![](cifar10.png)",
+        "",
+        SEEN,
+    ]
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
@@ -101,6 +134,7 @@ def main() -> None:
         "classes": classes(run, data),
     }
     (HERE / "cifar10.json").write_text(json.dumps(found, indent=1) + "\n")
+    (HERE / "cifar10.md").write_text(page(found))
     strips(pictures(run, data, asked.steps), columns=12).save(HERE / "cifar10.png", optimize=True)
 
 

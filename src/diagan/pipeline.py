@@ -201,7 +201,8 @@ def report(run: RunDir) -> None:
 
 def tell(shown: Display, found: diagnosis.Diagnosis) -> None:
     how = " = sd(LDRM) / sd(sqrt(LDRV))" if found.settings.k is None else ""
-    shown.say(f"diagnosed {len(found.score):,} samples from {found.n_records} records, "
+    shown.say(f"diagnosed {len(found.score):,} samples from {found.n_records} "
+              f"{'record' if found.n_records == 1 else 'records'}, "
               f"k = {found.k:.3g}{how}")  # fmt: skip
     if found.auc:
         shown.say(f"AUC for {found.rare}: score {found.auc['score']:.3f}, "
