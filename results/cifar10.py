@@ -1,6 +1,6 @@
 """CIFAR-10 with SNGAN at a quarter of its width: the plain GAN and Dia-GAN from one phase 1.
 
-    DIAGAN_DATA=FOLDER python results/cifar10.py [--runs DIR] [--steps 1200]
+    DIAGAN_DATA=FOLDER python results/cifar10.py [--runs DIR] [--steps 1000]
 
 The `cpu` scale of cifar10_sngan (10,000 images) with fewer steps, recorded twice as often. Writes
 results/cifar10.json, .md and .png; what RUNS/cifar10 has is not trained again.
@@ -116,7 +116,7 @@ def page(found: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
-    parser.add_argument("--steps", type=int, default=1_200)
+    parser.add_argument("--steps", type=int, default=1_000)
     asked = parser.parse_args()
     checkpoint.prune = lambda *_, **__: None  # every one is measured
     base = at_scale(find("cifar10_sngan"), "cpu")
