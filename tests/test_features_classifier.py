@@ -132,8 +132,8 @@ def settings(tmp_path):
 
 def test_it_learns_and_measures(settings):
     data = easy()
-    net, epochs = train(settings, data)
-    assert epochs == 4
+    net, epochs, minutes = train(settings, data)
+    assert epochs == 4 and minutes > 0
     assert accuracy(net, data) == {"accuracy": 1, "accuracy_major": 1, "accuracy_minor": 1}
     wrong = Split(data.images, torch.where(data.classes == 13, 12, 0))
     assert accuracy(net, wrong)["accuracy"] == 0.5
@@ -141,18 +141,19 @@ def test_it_learns_and_measures(settings):
 
 def test_it_goes_on_from_the_last_epoch_to_the_same_weights(settings):
     data, settings = easy(8), replace(settings, epochs=2)
-    whole, _ = train(settings, data)
+    whole, _, _ = train(settings, data)
     (last,) = settings.out.parent.glob("*.partial/*-000002")
     for file in last.iterdir():
         file.unlink()
     last.rmdir()
-    again, _ = train(settings, data)
+    again, _, minutes = train(settings, data)
     for mine, reference in zip(again.state_dict().values(), whole.state_dict().values()):
         assert torch.equal(mine, reference)
+    assert train(settings, data)[1:] == (2, pytest.approx(minutes))  # nothing is left to do
 
 
 def test_it_stops_in_time(settings):
-    _, epochs = train(replace(settings, epochs=1000, minutes=1 / 60 / 4), easy())
+    _, epochs, _ = train(replace(settings, epochs=1000, minutes=1 / 60 / 4), easy())
     assert 0 < epochs < 1000
 
 

@@ -27,14 +27,14 @@ from diagan.features.classifier import load_classifier, save_classifier
 from diagan.networks.classifier import SIZE, Classifier
 from diagan.random import numpy_generator, seed_torch
 
-LR, DECAY_AT = 1e-3, 42 / 50  # the paper's Adam; a tenth of the rate after epoch 42 of 50
+LR = 1e-3  # the paper's Adam
 N_DIGITS = 10
 SAY_EVERY = 50
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The paper's settings, but for the epochs: it has 50."""
+    """The paper's settings, but for the epochs, 50 there, and with them the rate's decay."""
 
     dataset: tyro.conf.Positional[Literal["colored_mnist", "mnist_fmnist"]]
     out: Path
@@ -44,6 +44,8 @@ class Settings:
     epochs: int = 5
     minutes: float = inf
     """Stop by then, with the rate's decay brought forward."""
+    decay: Literal["linear", "step"] = "linear"
+    """linear: to nothing over the last two fifths, for few epochs; step: the paper's, for 50."""
     batch_size: int = 128
     seed: int = 0
 
@@ -52,8 +54,14 @@ class Settings:
         limit = "" if self.minutes == inf else f" --minutes {self.minutes:g}"
         return (
             f"python -m diagan.features.train_classifier {self.dataset} --epochs {self.epochs}"
-            f"{limit} --batch-size {self.batch_size} --seed {self.seed}"
+            f"{limit} --decay {self.decay} --batch-size {self.batch_size} --seed {self.seed}"
         )
+
+    def rate(self, done: float) -> float:
+        """Learning rate when a share of the training is done."""
+        if self.decay == "step":
+            return LR if done < 42 / 50 else LR / 10
+        return LR * min(1.0, (1 - done) / 0.4)
 
 
 @dataclass(frozen=True)
@@ -83,8 +91,8 @@ def _split(images: np.ndarray, labels: np.ndarray, groups: np.ndarray) -> Split:
     return Split(torch.from_numpy(images), torch.from_numpy(labels + N_DIGITS * groups))
 
 
-def train(settings: Settings, data: Split) -> tuple[Classifier, float]:
-    """The trained classifier, and how many epochs it was trained.
+def train(settings: Settings, data: Split) -> tuple[Classifier, float, float]:
+    """The trained classifier, and how many epochs and minutes it was trained.
 
     After each epoch a checkpoint is left beside `out`, from which the same command goes on.
     """
@@ -94,8 +102,9 @@ def train(settings: Settings, data: Split) -> tuple[Classifier, float]:
         seed_torch(settings.seed, "classifier/init")
         net = Classifier(data.images.shape[1])
     adam = torch.optim.Adam(net.parameters(), lr=LR, fused=True)
-    folder, start = _partial(settings), time.monotonic()
-    first = _resume(folder, settings.dataset, net, adam)
+    folder = _partial(settings)
+    first, minutes = _resume(folder, settings.dataset, net, adam)
+    start = time.monotonic() - 60 * minutes
     for epoch in range(first, settings.epochs):
         random = numpy_generator(settings.seed, "classifier/order", epoch)
         order = torch.from_numpy(random.permutation(len(data.images)))
@@ -105,20 +114,22 @@ def train(settings: Settings, data: Split) -> tuple[Classifier, float]:
             epochs, minutes = epoch + i / len(batches), (time.monotonic() - start) / 60
             done = max(epochs / settings.epochs, minutes / settings.minutes)
             if done >= 1:
-                return net, epochs
-            adam.param_groups[0]["lr"] = LR if done < DECAY_AT else LR / 10
+                return net, epochs, minutes
+            adam.param_groups[0]["lr"] = settings.rate(done)
             n_right += _step(net, adam, data.images[batch], data.classes[batch])
             n_seen += len(batch)
             if (i + 1) % SAY_EVERY == 0:
                 print(
                     f"epoch {epoch + 1} of {settings.epochs}, batch {i + 1} of {len(batches)}: "
                     f"training accuracy {n_right / n_seen:.2%}, "
-                    f"{minutes / (epochs - first):.1f} minutes an epoch",
+                    f"{minutes / epochs:.1f} minutes an epoch",
                     flush=True,
                 )
-        files = {"net": net.state_dict(), "adam": checkpoint.optimiser_tensors(net, adam)}
+        minutes = (time.monotonic() - start) / 60
+        files = {"net": net.state_dict(), "adam": checkpoint.optimiser_tensors(net, adam),
+                 "clock": {"minutes": torch.tensor(minutes)}}  # fmt: skip
         checkpoint.save(folder, settings.dataset, epoch + 1, files)
-    return net, settings.epochs
+    return net, settings.epochs, minutes
 
 
 def _step(net: Classifier, adam: torch.optim.Optimizer, images: Tensor, classes: Tensor) -> int:
@@ -133,19 +144,21 @@ def _step(net: Classifier, adam: torch.optim.Optimizer, images: Tensor, classes:
 
 def _partial(settings: Settings) -> Path:
     """Where checkpoints lie until all epochs are done."""
-    kind = f"{settings.epochs}-{settings.batch_size}-{settings.seed}"
+    kind = f"{settings.epochs}-{settings.decay}-{settings.batch_size}-{settings.seed}"
     return settings.out.with_name(f"{settings.out.name}.{kind}.partial")
 
 
-def _resume(folder: Path, stage: str, net: Classifier, adam: torch.optim.Optimizer) -> int:
-    """Load the last checkpoint; how many epochs are done."""
+def _resume(
+    folder: Path, stage: str, net: Classifier, adam: torch.optim.Optimizer
+) -> tuple[int, float]:
+    """Load the last checkpoint; how many epochs are done, and in how many minutes."""
     steps = checkpoint.steps(folder, stage)
     if not steps:
-        return 0
+        return 0, 0.0
     files = checkpoint.load(folder / checkpoint.folder_name(stage, steps[-1]))
     checkpoint.load_network(net, files["net"], str(folder))
     checkpoint.load_optimiser(net, adam, files["adam"])
-    return steps[-1]
+    return steps[-1], files["clock"]["minutes"].item()
 
 
 def accuracy(net: Classifier, data: Split, batch_size: int = 256) -> dict[str, float]:
@@ -167,9 +180,7 @@ def main() -> None:
     settings = tyro.cli(Settings, description=__doc__)
     try:
         training, test = load_classes(settings)
-        start = time.monotonic()
-        net, epochs = train(settings, training)
-        minutes = (time.monotonic() - start) / 60
+        net, epochs, minutes = train(settings, training)
         about = {
             "command": settings.command,
             "date": datetime.now(UTC).date().isoformat(),
