@@ -1,7 +1,7 @@
 """Whether the fast step trains as the plain one does: 2,000 steps, three seeds each.
 
 Colored MNIST at 99 %, 10,000 samples. D(real), D(fake) and the groups' mean LDRM and LDRV of the
-fast step must lie within the spread of the plain one's seeds. Needs DIAGAN_DATA.
+fast step must lie within the spread of the seeds. Needs DIAGAN_DATA.
 """
 
 import json
@@ -71,7 +71,8 @@ def stored() -> dict[str, dict[str, float]]:
 
 def keep(name: str, found: dict[str, float]) -> None:
     """Beside what other processes have kept meanwhile."""
-    about = {"command": "python -m benchmarks quality", "date": time.strftime("%F"), "steps": STEPS}
+    about = {"command": "python -m benchmarks quality", "scale": f"{STEPS:,} steps, one thread",
+             "date": time.strftime("%F")}  # fmt: skip
     RESULT.write_text(json.dumps({**about, "runs": stored() | {name: found}}, indent=1) + "\n")
 
 
@@ -82,11 +83,28 @@ def main() -> None:
         for kind in ("fast", "plain"):
             if f"{kind}-{seed}" not in stored():
                 keep(f"{kind}-{seed}", measure(kind, seed))
-    done = stored()
+    text = page(stored())
+    RESULT.with_suffix(".md").write_text(text)
+    print(text)
+
+
+def page(done: dict[str, dict[str, float]]) -> str:
+    lines = [
+        "# Quality: the fast step against the plain one",
+        "",
+        f"`python -m benchmarks quality`: Colored MNIST at 99 %, 10,000 samples, {STEPS:,} steps,",
+        f"{len(SEEDS)} seeds. Means over the last 500 steps, and of the groups over the last",
+        f"{WINDOW} records; in brackets the seeds. Within: the means differ by no more than the",
+        "seeds of one kind do, the kind with the wider spread.",
+        "",
+        "| what | fast | plain | gap of the means | spread of fast | of plain | |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for name in done["fast-0"]:
-        fast = np.array([done[f"fast-{seed}"][name] for seed in SEEDS])
-        plain = np.array([done[f"plain-{seed}"][name] for seed in SEEDS])
-        gap, spread = abs(fast.mean() - plain.mean()), max(np.ptp(fast), np.ptp(plain))
-        verdict = "within the spread" if gap <= spread else "OUTSIDE"
-        print(f"{name:12} fast {fast.mean():8.4f} plain {plain.mean():8.4f} "
-              f"spread {spread:.4f}: {verdict}")  # fmt: skip
+        both = [[done[f"{kind}-{seed}"][name] for seed in SEEDS] for kind in ("fast", "plain")]
+        gap, spreads = abs(np.subtract(*map(np.mean, both))), [np.ptp(x) for x in both]
+        cells = [f"{np.mean(x):.3f} ({', '.join(f'{v:.3f}' for v in x)})" for x in both]
+        cells += [f"{x:.3f}" for x in (gap, *spreads)]
+        verdict = "within" if gap <= max(spreads) else "OUTSIDE"
+        lines.append(f"| {name} | {' | '.join(cells)} | {verdict} |")
+    return "\n".join(lines) + "\n"
