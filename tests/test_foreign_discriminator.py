@@ -45,7 +45,7 @@ def ask(*more):
 
 def test_a_discriminator_by_its_import_path(place, capsys):
     ask("--discriminator", "my_own_gan:load", "--out", "found")
-    assert "diagnosed 30 samples from 1 records" in capsys.readouterr().out
+    assert "diagnosed 30 samples from 1 record," in capsys.readouterr().out
     table = pq.read_table(place / "found" / "samples.parquet")
     brightness = [np.asarray(photo(i)).mean() for i in sorted(range(30), key=str)]
     assert np.corrcoef(table["ldrm"].to_numpy(), brightness)[0, 1] > 0.99
