@@ -35,11 +35,11 @@ HERE = Path(__file__).parent
 N_FAKES, N_CLASSIFIED, EPOCHS, N_SHOWN = 10_000, 6_000, 6, 24
 ARMS = {"plain": "the plain GAN", "weighted": "Dia-GAN", "weighted+drs": "Dia-GAN with rejection"}
 
-SEEN = """What is to be seen (faces.png): the 24 highest scored faces are all pale, and pale is the one
-attribute with a higher LDRV and score. The plain GAN makes it in 4.1 % of its images (5 % in the
-data), the weighted one in 9.5 %, rejection brings that to 4.8 %. Hats are hardly made by any of them,
-and D does not notice: their score is lower than that of the others. Moustaches are counted far too
-often: generated faces are grainy, and grain under a nose looks like one."""
+SEEN = """What is to be seen (faces.png): the 24 highest scored faces are all pale, and pale is the
+one attribute with a higher LDRV and score. The plain GAN makes it in 4.1 % of its images (5 % in
+the data), the weighted one in 9.5 %, rejection brings that to 4.8 %. Hats are hardly made by any of
+them, and D does not notice: their score is lower than that of the others. Moustaches are counted
+far too often: generated faces are grainy, and grain under a nose looks like one."""
 
 
 def classifiers() -> list[tuple[attributes.AttributeClassifier, attributes.Quality]]:
