@@ -34,8 +34,6 @@ EVERY = 250  # steps between two checkpoints, all of which are kept
 N_FAKES, N_SHOWN = 5_000, 24
 N_FILTERS = 16
 ARMS = ("plain", "weighted", "weighted+drs")
-SEEN = """Not looked at yet.
-"""
 
 
 def distances(run: RunDir, data: Dataset) -> dict[str, dict[str, float]]:
@@ -107,10 +105,8 @@ def page(found: dict[str, Any]) -> str:
         + ".",
         "",
         "![](cifar10.png)",
-        "",
-        SEEN,
     ]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:

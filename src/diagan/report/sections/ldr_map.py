@@ -33,7 +33,6 @@ def ldr_map(c: Contents) -> Section | None:
         return None
     shown = choose_points(rows, c.chosen[known[c.chosen]])
     shown = shown[_drawing_order(c, s, shown)]
-    what = "LDR" if c.is_ldr else "raw output of D"
     edges = (
         edge(s.ldrm[rows], np.log(TIMES) if c.is_ldr else np.inf),
         edge(np.sqrt(s.ldrv[rows])),
@@ -59,20 +58,27 @@ def ldr_map(c: Contents) -> Section | None:
             "times": round(TIMES) if c.is_ldr else None,
         },
         {**counts, "regions": regions},
-        data={
-            "k": c.k,
-            "n": len(rows),
-            "axes": [f"LDRM: mean {what}", "√LDRV: its standard deviation over time"],
-            "edges": edges,
-            "regions": [name for name, _ in REGIONS.values()],
-            "groups": [[name, c.colours[name]] for name in s.group_names],
-            "points": _points(s, shown),
-            "chosen": _chosen(c, s, rows, shown),
-            "curves": _curves(c),
-            "nearest": _nearest(c),
-        },
+        data=_for_script(c, s, rows, shown, edges),
         sources=("samples.parquet", "record", "thumbnails.npz", "generated"),
     )
+
+
+def _for_script(
+    c: Contents, s: Samples, rows: np.ndarray, shown: np.ndarray, edges: tuple[float, float]
+) -> dict[str, Any]:
+    what = "LDR" if c.is_ldr else "raw output of D"
+    return {
+        "k": c.k,
+        "n": len(rows),
+        "axes": [f"LDRM: mean {what}", "√LDRV: its standard deviation over time"],
+        "edges": edges,
+        "regions": [name for name, _ in REGIONS.values()],
+        "groups": [[name, c.colours[name]] for name in s.group_names],
+        "points": _points(s, shown),
+        "chosen": _chosen(c, s, rows, shown),
+        "curves": _curves(c),
+        "nearest": _nearest(c),
+    }
 
 
 def choose_points(rows: np.ndarray, close: np.ndarray) -> np.ndarray:
