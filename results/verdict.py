@@ -46,7 +46,8 @@ from diagan.config import (
 from diagan.data import Dataset, load_dataset
 from diagan.engine import launch
 from diagan.evaluate import without_heldout
-from diagan.findings.verdict import COLLAPSED, DROPPED, JUNK, UNDER, Evidence, verdict
+from diagan.findings.evidence import Evidence
+from diagan.findings.verdict import COLLAPSED, DROPPED, JUNK, UNDER, verdict
 from diagan.observers import save_game
 from diagan.pipeline import run
 from diagan.report.contents import Contents

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagan.config import DemoDigits
+from diagan.config import DemoDigits, DrawnFaces
 from diagan.data import load_dataset
 from diagan.findings import highscored
 from diagan.findings.junk import (
@@ -48,6 +48,13 @@ def test_a_rare_group_is_clean(digits):
     assert np.mean(found[green] == "rare") > 0.97
     assert set(found) <= {"", *FLAGS}
     assert np.sum(found != "") == 100
+
+
+def test_a_thin_group_of_much_the_same_pictures_is_clean():
+    """Was called junk: faces are much alike, and those of a rare skin twice as far apart."""
+    faces = load_dataset(DrawnFaces(n=2_000), seed=0)
+    pale = faces.attributes["pale"] == 1
+    assert np.mean(flags(faces.values, pale)[pale] == "rare") > 0.97
 
 
 def junk_of(kind: str, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -16,7 +16,8 @@ from diagan.engine import launch
 from diagan.errors import UserError
 from diagan.evaluate import evaluate_images, without_heldout
 from diagan.findings import closeness
-from diagan.findings.verdict import DROPPED, MIN_GROUP, UNDER, Estimate, Evidence, Group, verdict
+from diagan.findings.evidence import Estimate, Evidence, Group
+from diagan.findings.verdict import DROPPED, MIN_GROUP, UNDER, verdict
 from diagan.metrics.shares import wilson
 from diagan.report import write_report
 from diagan.report.contents import Contents

@@ -19,20 +19,19 @@ from diagan.diagnosis import from_moments
 from diagan.engine import launch
 from diagan.errors import Interrupted, UserError
 from diagan.experiments import EXPERIMENTS, SCALES, at_scale, find
-from diagan.experiments.figures import FIGURES, PICTURES
-from diagan.experiments.tables import (
+from diagan.experiments.cells import (
     BY_HAND,
     FROM_FOLDER,
     MINOR,
     PROTOCOLS,
-    TABLES,
     Also,
     Number,
     Part,
     Table,
     grid,
-    published,
 )
+from diagan.experiments.figures import FIGURES, PICTURES
+from diagan.experiments.tables import TABLES, published
 from diagan.experiments.variants import Variant, named
 from diagan.ldr import clip_scores
 from diagan.protocols import parse

@@ -4,19 +4,8 @@ A panel is a cell whose metric is one of PICTURES; what draws it is in `reproduc
 Figure 1e is numbers (`tables.py`); Figure 2 has a script of its own.
 """
 
-from diagan.experiments.tables import (
-    DIA,
-    DIGITS,
-    GOLD,
-    INCLUSIVE,
-    KS,
-    PACGAN,
-    TOPK,
-    VANILLA,
-    Part,
-    Table,
-    grid,
-)
+from diagan.experiments.cells import Part, Table, grid
+from diagan.experiments.tables import DIA, DIGITS, GOLD, INCLUSIVE, KS, PACGAN, TOPK, VANILLA
 
 PICTURES = {
     "grid": "generated images, the same latents for every arm without rejection",

@@ -26,7 +26,7 @@ MIN_ORDINARY = 50
 K = 5  # a rare group has more members than this
 FAR = 3.5  # robust deviations of log distance, the usual limit for a modified z-score
 COPY = 0.05  # of the distance to the K-th neighbour
-MIN_COPY_DIM = 16  # in fewer dimensions near neighbours come about by chance
+HIGH_DIM = 16  # in fewer, near neighbours come about by chance, and gaps are small beside all else
 SIDE = 8  # pixels a side after averaging: a shift by a pixel should not make a stranger
 BLANK = 0.48  # share of the picture, from one of its sides on, that is of one colour
 BLANK_RANGE = 4  # levels of 255 within which it is one colour
@@ -74,8 +74,7 @@ def find_junk(
     place = np.asarray(place - place.mean(axis=0), dtype=np.float32)
     distances = nearest(place, np.arange(len(high)), K)  # [M, K]
     ordinary = others[:N_ORDINARY]
-    usual = nearest(place, np.arange(len(high), len(high) + len(ordinary)), K)
-    far = limit(usual[:, -1]) if len(ordinary) >= MIN_ORDINARY else float("inf")
+    far = limit(place, len(high), len(ordinary))
     is_broken = corrupt(values, high, ordinary)
     flag = np.select(
         [is_broken, copies(distances, place.shape[1]), distances[:, -1] > far],
@@ -85,21 +84,29 @@ def find_junk(
     return Junk(high, flag, distances[:, -1], far)
 
 
-def limit(usual: Floats) -> float:
-    """The distance that is FAR robust deviations over the usual one, in logarithms.
+def limit(place: Floats, start: int, n: int) -> float:
+    """The distance from which on a sample is an outlier, by n ordinary ones from `start` on.
 
-    The deviation is that of the upper half (median to 84th percentile), which a few strays among
-    the ordinary samples do not move. The scale is that of all the data: beside its own neighbours
-    a photo among digits would look fine, as these are other strays, just as far apart.
+    FAR robust deviations over the usual distance to a K-th neighbour, in logarithms. The deviation
+    is that of the upper half (median to 84th percentile), which a few strays among the ordinary
+    samples do not move. The scale is that of all the data: beside its own neighbours a photo among
+    digits would look fine, as these are other strays, just as far apart. A rare group is thin, and
+    so far apart as well: in many dimensions an outlier is, besides, no nearer to anything than two
+    ordinary samples, taken at random, are to each other.
     """
-    logs = np.log(np.maximum(usual, 1e-12))
+    if n < MIN_ORDINARY:
+        return float("inf")
+    ordinary = np.arange(start, start + n)
+    logs = np.log(np.maximum(nearest(place, ordinary, K)[:, -1], 1e-12))
     median, upper = np.quantile(logs, [0.5, 0.84])
-    return float(np.exp(median + FAR * max(upper - median, 0.01)))
+    far = np.exp(median + FAR * max(upper - median, 0.01))
+    pairs = np.linalg.norm(np.diff(place[ordinary], axis=0), axis=1)  # they are in random order
+    return float(max(far, np.median(pairs) if place.shape[1] >= HIGH_DIM else 0))
 
 
 def copies(distances: Floats, n_dim: int) -> Bools:
     """Which samples have a neighbour that is far nearer than the K-th, or at no distance."""
-    near = COPY if n_dim >= MIN_COPY_DIM else 0.0
+    near = COPY if n_dim >= HIGH_DIM else 0.0
     return np.asarray(distances[:, 0] <= near * distances[:, -1])
 
 

@@ -4,13 +4,22 @@ A rule says nothing where the evidence is missing or too weak for its claim. The
 fixed on runs of seeds 0 to 9 and tried on seeds 100 to 119 (results/verdict.md).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import NormalDist
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
+from diagan.findings.evidence import (
+    PROBE,
+    Count,
+    Estimate,
+    Evidence,
+    counts,
+    has_evidence,
+    kind_counts,
+    together,
+)
+from diagan.findings.words import is_are, listed, names, per_cent
 from diagan.metrics import MIN_GROUP
-from diagan.metrics.shares import wilson
 
 DROPPED = 0.1  # generated less than this part as often as in the data: hardly ever
 UNDER = 0.6  # less than this part: under-represented
@@ -18,10 +27,8 @@ COLLAPSED = 10.0  # two fakes are this much likelier near copies than two reals 
 COLLAPSED_MASS = 0.5  # or groups with this share of the data are dropped
 JUNK = 0.015  # of the samples at both ends of D's opinion
 D_WON = 0.99  # D's mean output on reals, and 1 less that on fakes
-PROBE = 0.7  # balanced accuracy under which counted shares say too little
 GAP = 0.25  # as calibration.GAP_LIMIT: D gives training reals this much more than held-out ones
 TOO_MANY = 1.5  # times what the data have
-NO_BREAK = "\N{NO-BREAK SPACE}"
 
 Kind = Literal[
     "collapsed", "dropped", "under_represented", "junk", "not_repaired", "improved", "repaired",
@@ -32,47 +39,6 @@ SEVERITY: tuple[Kind, ...] = (
     "collapsed", "dropped", "under_represented", "junk", "fine", "not_repaired", "improved",
     "repaired", "not_sure",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A measured number with its 95 % interval, how many draws it is out of, and its file."""
-
-    value: float
-    low: float
-    high: float
-    n: int | None = None
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class Group:
-    """A group of the data, and its measured share of what each arm generates."""
-
-    name: str
-    n: int
-    share: float
-    generated: Mapping[str, Estimate] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What is known of a run; whatever is not known is None or empty."""
-
-    groups: Sequence[Group] = ()
-    judged: str | None = None  # the arm that the verdict is about: without Dia-GAN
-    repaired: str | None = None  # the arm that Dia-GAN ends with
-    probe_accuracy: float | None = None  # balanced, of what counts the shares
-    n_records: int | None = None
-    is_ldr: bool | None = None  # None: there are no scores
-    d_real: float | None = None  # D's mean output on reals at the end of the log
-    d_fake: float | None = None
-    repetition: Estimate | None = None  # closeness.py
-    kinds: Sequence[Group] = ()  # where groups are not known: parts of the data, found by k-means
-    # Share of the reals that a probe, which never saw them, finds made less than DROPPED as often.
-    missed: Estimate | None = None
-    junk: Estimate | None = None  # share of junk among the samples at both ends of D's opinion
-    ldr_gap: Estimate | None = None  # mean LDR of training reals less that of held-out ones
 
 
 @dataclass(frozen=True)
@@ -104,42 +70,6 @@ def verdict(e: Evidence) -> list[Finding]:
 # --- what is generated too rarely ----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Count:
-    """A group as the probe counts it among the generated, and as it would in the data."""
-
-    group: Group
-    generated: Estimate
-    expected: float  # what the probe would count if G made the group as often as the data have it
-
-    @property
-    def ratio(self) -> float:
-        return self.generated.value / self.expected
-
-
-def counts(e: Evidence, arm: str | None) -> list[Count]:
-    """The groups that can be judged: enough samples, a probe that knows them, a measured share.
-
-    A probe that misses some of each group would miss them among the reals too, so that much less
-    is expected.
-    """
-    power = 1.0 if e.probe_accuracy is None else e.probe_accuracy
-    return counted(e.groups, arm, power) if power >= PROBE else []
-
-
-def counted(groups: Sequence[Group], arm: str | None, power: float) -> list[Count]:
-    """Their shares, with intervals that hold for all of them at once (Bonferroni)."""
-    known = [g for g in groups if g.n >= MIN_GROUP and arm in g.generated]
-    z = NormalDist().inv_cdf(1 - 0.025 / max(len(known), 1))
-    return [Count(g, widened(g.generated[str(arm)], z), power * g.share) for g in known]
-
-
-def widened(share: Estimate, z: float) -> Estimate:
-    if share.n is None:
-        return share
-    return Estimate(share.value, *wilson(share.value, share.n, z), share.n, share.source)
-
-
 def dropped_counts(e: Evidence) -> list[Count]:
     return [c for c in counts(e, e.judged) if c.generated.high < DROPPED * c.expected]
 
@@ -147,16 +77,6 @@ def dropped_counts(e: Evidence) -> list[Count]:
 def under_counts(e: Evidence) -> list[Count]:
     found = [c for c in counts(e, e.judged) if c.generated.high < UNDER * c.expected]
     return [c for c in found if c not in dropped_counts(e)]
-
-
-def together(found: Sequence[Count]) -> Estimate:
-    """The share of several groups together."""
-    first = found[0].generated
-    value = sum(c.generated.value for c in found)
-    if first.n is None:
-        low, high = (sum(getattr(c.generated, end) for c in found) for end in ("low", "high"))
-        return Estimate(value, low, high, None, first.source)
-    return Estimate(value, *wilson(value, first.n), first.n, first.source)
 
 
 def dropped(e: Evidence) -> Finding | None:
@@ -230,10 +150,6 @@ def missed_samples(e: Evidence) -> Finding | None:
         "Look at the highest scored samples and the clusters for what they have in common.",
         "share of the data", m, MIN_GROUP / m.n,
     )  # fmt: skip
-
-
-def kind_counts(e: Evidence) -> list[Count]:
-    return counted(e.kinds, e.judged, 1.0) if len(counts(e, e.judged)) < 2 else []
 
 
 # --- what else can be wrong ----------------------------------------------------------------------
@@ -424,11 +340,6 @@ def not_measured(e: Evidence) -> Finding | None:
     )  # fmt: skip
 
 
-def has_evidence(e: Evidence) -> bool:
-    """Whether something was measured that could show whether anything is missing."""
-    return len(counts(e, e.judged)) > 1 or bool(kind_counts(e))
-
-
 # --- nothing wrong -------------------------------------------------------------------------------
 
 
@@ -471,7 +382,7 @@ RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 
 
-# --- words ---------------------------------------------------------------------------------------
+# --- findings with a number ----------------------------------------------------------------------
 
 
 def measured(
@@ -487,24 +398,3 @@ def confidence(number: Estimate, threshold: float) -> Confidence:
     reach = number.high - number.value if number.value < threshold else number.value - number.low
     margin = abs(number.value - threshold)
     return "sure" if margin > 2 * reach else "likely" if margin > reach else "unsure"
-
-
-def names(found: Sequence[Count]) -> str:
-    return listed([c.group.name for c in sorted(found, key=lambda c: c.ratio)])
-
-
-def listed(words: Sequence[str], most: int = 4) -> str:
-    """`a, b and c`, or `a, b, c, d and 9 others`."""
-    if len(words) > most + 1:
-        words = [*words[:most], f"{len(words) - most} others"]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def is_are(found: Sequence[Count]) -> str:
-    return "is" if len(found) == 1 else "are"
-
-
-def per_cent(share: float) -> str:
-    """Two digits: 43 %, 4.3 %, 0.43 %."""
-    value = 100 * share
-    return f"{value:.0f}{NO_BREAK}%" if value >= 10 else f"{value:.2g}{NO_BREAK}%"

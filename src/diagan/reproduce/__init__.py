@@ -7,8 +7,9 @@ from pathlib import Path
 
 from PIL import Image
 
+from diagan.experiments.cells import Cell, Table
 from diagan.experiments.figures import SCRIPTS
-from diagan.experiments.tables import ARCHITECTURES, Cell, Table
+from diagan.experiments.tables import ARCHITECTURES
 from diagan.progress import duration
 from diagan.reproduce.pictures import draw_panel, recall_curves, sheet, write_sheet
 from diagan.reproduce.plan import (

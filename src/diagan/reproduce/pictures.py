@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from diagan import checkpoint, config
 from diagan.data import Dataset
-from diagan.experiments.tables import Cell
+from diagan.experiments.cells import Cell
 from diagan.ldr import discrepancy_score
 from diagan.random import numpy_generator
 from diagan.record import LdrRecord

@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 
 from diagan.config import Config, Critic, Record, Rejection, Score
 from diagan.errors import UserError, did_you_mean
-from diagan.experiments.figures import FIGURES, PICTURES
-from diagan.experiments.tables import (
+from diagan.experiments.cells import (
     BY_HAND,
     FROM_FOLDER,
     MINOR,
     PROTOCOLS,
-    TABLES,
     Also,
     Cell,
     Table,
     group_of,
 )
+from diagan.experiments.figures import FIGURES, PICTURES
+from diagan.experiments.tables import TABLES
 from diagan.experiments.variants import Variant, arm_stage, stages_for
 
 BOOKS: dict[str, Table] = {**TABLES, **FIGURES}

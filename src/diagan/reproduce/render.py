@@ -15,17 +15,9 @@ from diagan import config
 from diagan.config import Config
 from diagan.errors import UserError
 from diagan.experiments import SCALES
+from diagan.experiments.cells import MINOR, PROTOCOLS, Also, Cell, Table, group_of
 from diagan.experiments.figures import SCRIPTS
-from diagan.experiments.tables import (
-    ARCHITECTURES,
-    MINOR,
-    PROTOCOLS,
-    TABLES,
-    Also,
-    Cell,
-    Table,
-    group_of,
-)
+from diagan.experiments.tables import ARCHITECTURES, TABLES
 from diagan.reproduce.plan import BOOKS, Job, is_picture, unplanned
 from diagan.reproduce.store import STORE, median_ratio, numbers, ratios
 from diagan.rundir import read_json, read_lines, replacing, write_json

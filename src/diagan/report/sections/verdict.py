@@ -7,8 +7,9 @@ import numpy as np
 
 from diagan.findings import closeness
 from diagan.findings.calibration import read as read_calibration
+from diagan.findings.evidence import Estimate, Evidence, Group
 from diagan.findings.junk import JUNK, find_junk
-from diagan.findings.verdict import DROPPED, Estimate, Evidence, Group
+from diagan.findings.verdict import DROPPED
 from diagan.findings.verdict import verdict as judge
 from diagan.metrics.shares import wilson
 from diagan.random import numpy_generator
