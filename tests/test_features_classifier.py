@@ -157,6 +157,13 @@ def test_it_stops_in_time(settings):
     assert 0 < epochs < 1000
 
 
+def test_the_rate_rises_and_falls_or_is_the_papers(settings):
+    cycle = [settings.rate(done) for done in (0, 0.1, 0.2, 0.6, 1)]
+    assert cycle == pytest.approx([0, 1.5e-3, 3e-3, 1.5e-3, 0])
+    paper = replace(settings, schedule="paper")
+    assert [paper.rate(done) for done in (0, 0.83, 0.84, 0.99)] == [1e-3, 1e-3, 1e-4, 1e-4]
+
+
 @pytest.mark.parametrize("bad", [{"epochs": 0}, {"batch_size": 1}, {"minutes": 0.0}])
 def test_settings_out_of_range(settings, bad):
     with pytest.raises(UserError, match="expected --epochs from 1"):

@@ -482,7 +482,7 @@ def test_a_histogram_is_as_high_as_its_bars() -> None:
 @pytest.mark.parametrize(
     ("value", "shown"),
     [(0.0, "0"), (1234.5, "1,234"), (1.0, "1.00"), (0.04321, "0.0432"), (-2.718, "-2.72"),
-     (float("nan"), "–"), (None, "–")],
+     (float("nan"), "–"), (None, "–"), (1, "1"), (12_345, "12,345")],
 )  # fmt: skip
 def test_numbers_have_three_digits(value, shown) -> None:
     assert numbers.significant(value) == shown

@@ -28,13 +28,14 @@ from diagan.networks.classifier import SIZE, Classifier
 from diagan.random import numpy_generator, seed_torch
 
 LR = 1e-3  # the paper's Adam
+PEAK, RISE = 3e-3, 0.2  # of the cycle: its highest rate, and the share of the training before it
 N_DIGITS = 10
 SAY_EVERY = 50
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The paper's settings, but for the epochs, 50 there, and with them the rate's decay."""
+    """The paper's settings, but for the epochs, 50 there, and with them rate and batch size."""
 
     dataset: tyro.conf.Positional[Literal["colored_mnist", "mnist_fmnist"]]
     out: Path
@@ -43,10 +44,11 @@ class Settings:
     """Folder with <name>/<split>.parquet; without it the Hugging Face hub is asked."""
     epochs: int = 5
     minutes: float = inf
-    """Stop by then, with the rate's decay brought forward."""
-    decay: Literal["linear", "step"] = "linear"
-    """linear: to nothing over the last two fifths, for few epochs; step: the paper's, for 50."""
-    batch_size: int = 128
+    """Stop by then, with the schedule brought forward."""
+    schedule: Literal["cycle", "paper"] = "cycle"
+    """cycle: the rate rises for a fifth and falls to nothing, for few epochs; paper: for 50."""
+    batch_size: int = 32
+    """128 in the paper."""
     seed: int = 0
 
     @property
@@ -54,14 +56,14 @@ class Settings:
         limit = "" if self.minutes == inf else f" --minutes {self.minutes:g}"
         return (
             f"python -m diagan.features.train_classifier {self.dataset} --epochs {self.epochs}"
-            f"{limit} --decay {self.decay} --batch-size {self.batch_size} --seed {self.seed}"
+            f"{limit} --schedule {self.schedule} --batch-size {self.batch_size} --seed {self.seed}"
         )
 
     def rate(self, done: float) -> float:
         """Learning rate when a share of the training is done."""
-        if self.decay == "step":
+        if self.schedule == "paper":
             return LR if done < 42 / 50 else LR / 10
-        return LR * min(1.0, (1 - done) / 0.4)
+        return PEAK * min(done / RISE, (1 - done) / (1 - RISE))
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def _step(net: Classifier, adam: torch.optim.Optimizer, images: Tensor, classes:
 
 def _partial(settings: Settings) -> Path:
     """Where checkpoints lie until all epochs are done."""
-    kind = f"{settings.epochs}-{settings.decay}-{settings.batch_size}-{settings.seed}"
+    kind = f"{settings.epochs}-{settings.schedule}-{settings.batch_size}-{settings.seed}"
     return settings.out.with_name(f"{settings.out.name}.{kind}.partial")
 
 

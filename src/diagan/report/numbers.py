@@ -9,11 +9,14 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """So many significant digits, never as a power of ten; a dash where there is no number."""
+    """So many significant digits, never as a power of ten; a dash where there is no number.
+
+    What was counted is shown in full.
+    """
     if value is None or not math.isfinite(value):
         return "–"
-    if value == 0:
-        return "0"
+    if value == 0 or isinstance(value, int):
+        return f"{value:,.0f}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:,.{min(decimals, 6)}f}"
 
