@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from benchmarks.common import alternate, random_images
 from benchmarks.plain import PlainStep
-from diagan.engine import has_bfloat16, launch, resolve
+from diagan.device import has_bfloat16
+from diagan.engine import launch, resolve
 from diagan.experiments import find
 from diagan.stages import Stage, new_game
 from diagan.train import play_step

@@ -23,7 +23,7 @@ from diagan.data import Dataset, load_dataset
 from diagan.engine import resolve
 from diagan.evaluate import Arm
 from diagan.experiments import at_scale, find
-from diagan.foreign.patches import learn_features
+from diagan.features.patches import learn_features
 from diagan.metrics.frechet import fid
 from diagan.pipeline import run as play
 from diagan.rundir import RunDir, read_json

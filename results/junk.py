@@ -6,7 +6,7 @@ The demo's 12,000 digits of 16x16, 4 % of them green, with 1 % junk in four equa
 colour, digits with a half blanked, single photos (CIFAR-10 of FOLDER). The demo's GAN is trained
 through phase 1, which scores and flags them. Then the split alone, without a GAN, on two harder
 sets. Writes results/junk.json, .md and .png; a seed that is in the .json is not run again. The
-thresholds of diagan/junk.py were set on seed 0.
+thresholds of diagan/findings/junk.py were set on seed 0.
 """
 
 import argparse
@@ -147,7 +147,7 @@ def page(by_seed: dict[str, dict], alone: dict[str, dict], about: dict[str, str]
         "",
         "Into the demo's digits (4 % green, the rare group) goes 1 % junk: noise, flat colour,",
         "digits with a half blanked, and single photos (strays). The demo's GAN is trained through",
-        "its phase 1; the highest scored tenth is split by `diagan.junk` without any label.",
+        "its phase 1; the highest scored tenth is split by findings/junk.py, without labels.",
         "",
         f"- Of the junk among the high scores, {junk_found / junk_high:.1%} is on the junk side "
         f"({junk_found} of {junk_high}; {len(runs) * len(KINDS) * N_EACH} were put in, of which "

@@ -306,7 +306,7 @@ def judged(found: dict[str, Any], e: Evidence) -> dict[str, Any]:
         "true": true,
         "verdict": called(e),
         "right": called(e) == true and names_it,
-        "without_groups": called(replace(e, groups=(), probe_accuracy=None)),
+        "without_groups": called(replace(e, groups=())),
         "finding": asdict(first),
         "truth": found["truth"],
         "evidence": asdict(e),

@@ -109,12 +109,17 @@ WORDS = {
     "evaluate --real a": "give the folder of a RUN, or both --real DIR and --fake DIR",
     "evaluate nowhere": "nowhere is not a run folder: it has no config.json",
     "evaluate --real nowhere --fake b": "nowhere does not exist; expected a folder of images",
+    "evaluate nowhere --size 32": "--size goes with --real and --fake; a run has its own",
+    "evaluate --real a --fake b --by score": "--arms and --by go with a RUN; of folders the sub-",
+    "evaluate --real a --fake b --arms plain": "--arms and --by go with a RUN; of folders the sub-",
     "evaluate nowhere --n 0": "--n goes with the default metrics, at least 1",
     "evaluate nowhere --n 9 --metrics is9": "--n goes with the default metrics, at least 1",
     "evaluate nowhere --resize cubic": "--resize cubic: expected one of ('tf1', 'halfpixel')",
     "weights import nowhere.pth": "nowhere.pth is no weight file that diagan knows",
     "weights fetch resnet": "name resnet: expected one of ('inception', 'vgg16')",
     "diagnose checkpoint nowhere": "nowhere is not a run folder: it has no config.json",
+    "diagnose checkpoint --discriminator a:b --data a --fake b --arm plain": "--arm goes",
+    "run gaussian_3 --record.mode free --centre median": "--record.mode free keeps moments and no",
     "list all": "all was not expected here",
     "sample": "RUN is missing (The folder of a run)",
     "sample nowhere": "nowhere is not a run folder: it has no config.json",
@@ -193,6 +198,17 @@ def test_a_budget_that_is_too_small(here: Path, refused: Refused):
     told = refused("run", "--data", "photos", "--scale", "smoke", "--budget", "0.001s")
     assert told.startswith("--budget: even 100 steps take about")
     assert tree(here) == before
+
+
+def test_too_few_sightings_in_a_folder_are_told_before_training(here: Path, refused: Refused):
+    """Were told after all of phase 1."""
+    (here / "photos").mkdir()
+    for shade in range(200):
+        Image.new("L", (16, 16), shade).save(here / "photos" / f"{shade}.png")
+    words = "run --data photos --scale smoke --record.mode free --centre none --data.size 16 "
+    told = refused(*words.split(), "--steps", "20", "--record.start", "5", "--batch-size", "4")
+    assert told.startswith("--record.mode free sees each sample 0.")
+    assert not (here / "runs").exists()
 
 
 @pytest.mark.parametrize("out", ["taken", "taken/run"])
@@ -369,7 +385,7 @@ def test_a_run_without_the_asked_arm(run: Path, refused: Refused):
 def test_samples_where_a_file_is(run: Path, refused: Refused):
     (run.parent / "out").write_text("a file")
     told = refused("sample", str(run), "--n", "2", "--no-drs", "--out", str(run.parent / "out"))
-    assert told == f"cannot go on: File exists ({run.parent / 'out'})"
+    assert told == f"{run.parent / 'out'} is there already and is not empty; choose another --out"
 
 
 def test_other_settings_for_a_run_that_is_there(run: Path, refused: Refused):

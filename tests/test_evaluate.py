@@ -10,7 +10,7 @@ from diagan.data import load_dataset
 from diagan.errors import UserError
 from diagan.evaluate import Arm, Look, evaluate_folders, evaluate_images, evaluate_run, subsets_by
 from diagan.groups import GroupProbe
-from diagan.rundir import RunDir, read_lines
+from diagan.rundir import RunDir, read_json, read_lines, write_json
 from diagan.sample import load_generator
 
 
@@ -78,6 +78,8 @@ def test_points_need_no_extractor(tmp_path):
     run = pipeline.run(POINTS, tmp_path / "run").path
     lines = evaluate_run(run, ["fid100_train", "pr100_k3"])
     assert {x.get("extractor", "") for x in lines} == {"", "coordinates"}  # "": acceptance rate
+    evaluate_run(run, ["fid100_train"])  # of which nothing need be held in memory
+    assert np.load(run / "generated/plain.npy").shape == (100, 2)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +133,33 @@ def test_a_set_against_itself(tmp_path):
     assert (precision["value"], recall["value"]) == (1, 1)
 
 
-def test_without_weights_it_says_how_to_get_them(tmp_path):
-    write_pngs(tmp_path / "a", np.zeros((12, 1, 8, 8), dtype=np.uint8))
+def test_without_weights_folders_are_measured_all_the_same(tmp_path):
+    images = np.random.default_rng(1).integers(0, 256, (12, 1, 16, 16), dtype=np.uint8)
+    write_pngs(tmp_path / "a", images)
+    lines = evaluate_folders(tmp_path / "a", tmp_path / "a")
+    assert {x["extractor"] for x in lines} == {"patches"}
+    assert not any(x["comparable_with_published"] for x in lines)
+    small = evaluate_folders(tmp_path / "a", tmp_path / "a", ["fid12_train"], size=8)
+    assert small[0]["extractor"] == "pixels"
     with pytest.raises(UserError, match="diagan weights fetch inception"):
-        evaluate_folders(tmp_path / "a", tmp_path / "a")
+        evaluate_folders(tmp_path / "a", tmp_path / "a", look=Look("inception"))
+
+
+def test_some_of_the_fakes_are_any_of_them():
+    """Were the first, which in a folder are those of its first classes."""
+    half = np.repeat(np.array([0, 200], dtype=np.uint8), 100)[:, None, None, None]
+    images = half + np.random.default_rng(0).integers(0, 40, (200, 1, 4, 4), dtype=np.uint8)
+    (fid,) = evaluate_images(real=images, fake=images, names=["fid100_train"], look=Look("pixels"))
+    assert fid["value"] < 0.5  # 2.6 of the first hundred
+
+
+def test_other_images_than_it_was_trained_on_are_refused(finished_run, tmp_path):
+    run = RunDir(shutil.copytree(finished_run, tmp_path / "run"))
+    stored = read_json(run.provenance)
+    stored["data"]["fingerprint"] = "other"
+    write_json(run.provenance, stored)
+    with pytest.raises(UserError, match="the data are not those that"):
+        evaluate_run(run.path, ["fid40_train"])
 
 
 def test_subsets(tmp_path):
@@ -145,6 +170,8 @@ def test_subsets(tmp_path):
     quarters = subsets_by("score", data, scores)
     assert [len(q.indices) for q in quarters] == [len(p) for p in np.array_split(scores, 4)]
     assert quarters[-1].indices[0] == 0  # the highest score
+    scores[:4] = np.nan  # never seen: neither high nor low
+    assert not {0, 1, 2, 3} & {int(i) for q in subsets_by("score", data, scores) for i in q.indices}
     (tmp_path / "odd.txt").write_text("3\n5\n5\n")
     np.save(tmp_path / "odd.npy", [3, 5])
     for name in ("odd.txt", "odd.npy"):

@@ -243,8 +243,6 @@ def test_the_mnist_sets_fall_back_to_their_classifier(tmp_path, monkeypatch):
     assert best_for(data_of(DIGITS), run) == (name, f"{name}.safetensors")
 
 
-def test_where_there_is_nothing_to_fall_back_to():
-    with pytest.raises(UserError, match="diagan weights fetch inception"):
-        best_for(data_of(DIGITS), None)
+def test_points_have_no_features_but_themselves():
     with pytest.raises(UserError, match="points need no extractor"):
         best_for(data_of(POINTS), None)

@@ -39,7 +39,11 @@ def group(name: str, of_data: float, made: float, n: int = 1_000, **others: floa
 
 def known(*groups: Group, **others) -> Evidence:
     return Evidence(groups=groups, judged="plain", repaired="dia", n_records=50, is_ldr=True,
-                    probe_accuracy=1.0, **others)  # fmt: skip
+                    **others)  # fmt: skip
+
+
+def counted_with(power: float, e: Evidence) -> Evidence:
+    return replace(e, groups=[replace(g, power=power) for g in e.groups])
 
 
 def kinds(e: Evidence) -> list[str]:
@@ -94,16 +98,22 @@ def test_groups_under_ten_samples_get_no_verdict():
 def test_a_probe_that_errs_makes_the_verdict_careful():
     rare = known(group("a", 0.9, 0.95), group("b", 0.1, 0.05))
     assert kinds(rare)[0] == "under_represented"
-    assert kinds(replace(rare, probe_accuracy=0.75))[0] == "fine"
-    assert kinds(replace(rare, probe_accuracy=0.6)) == ["not_sure"]
+    assert kinds(counted_with(0.75, rare))[0] == "fine"
+    assert kinds(counted_with(0.6, rare)) == ["not_sure"]
+
+
+def test_a_group_that_the_probe_cannot_see_does_not_silence_it_on_others():
+    seen, unseen = group("b", 0.1, 0.0), replace(group("c", 0.1, 0.1), power=0.1)
+    found = verdict(known(group("a", 0.8, 0.9), replace(seen, power=0.92), unseen))
+    assert [(f.kind, f.groups) for f in found] == [("dropped", ("b",)), ("not_sure", ("c",))]
+    assert "No verdict on c:" in found[1].claim
 
 
 def test_a_weak_probe_does_not_end_in_fine_by_way_of_clusters():
     """They may all be made where a class is missing that the probe cannot see."""
     parts = tuple(group(f"kind {i}", 0.1, 0.1) for i in range(10))
-    unknown = replace(HEALTHY, groups=(), kinds=parts)
-    assert kinds(unknown)[0] == "fine"
-    assert "fine" not in kinds(replace(unknown, probe_accuracy=0.2))
+    assert kinds(replace(HEALTHY, groups=(), kinds=parts))[0] == "fine"
+    assert "fine" not in kinds(counted_with(0.2, replace(HEALTHY, kinds=parts)))
 
 
 def test_samples_that_a_probe_finds_missing_need_no_groups():
@@ -186,13 +196,14 @@ estimates = st.builds(
     st.floats(0, 50), st.floats(0, 5),
 )  # fmt: skip
 groups = st.builds(
-    lambda name, n, of_data, made, n_fake: Group(name, n, of_data, {"plain": share(made, n_fake)}),
+    lambda name, n, of_data, made, n_fake, power: Group(
+        name, n, of_data, {"plain": share(made, n_fake)}, power),
     st.sampled_from("abcde"), st.integers(1, 40), st.floats(0.001, 1), shares,
-    st.sampled_from([100, 10_000]),
+    st.sampled_from([100, 10_000]), st.none() | shares,
 )  # fmt: skip
 anything = st.builds(
     Evidence, groups=st.lists(groups, max_size=4), judged=st.sampled_from(["plain", None]),
-    probe_accuracy=st.none() | shares, n_records=st.none() | st.integers(1, 50),
+    n_records=st.none() | st.integers(1, 50),
     is_ldr=st.none() | st.booleans(), d_real=st.none() | shares, d_fake=st.none() | shares,
     repetition=st.none() | estimates, kinds=st.lists(groups, max_size=3),
     junk=st.none() | estimates,

@@ -21,7 +21,7 @@ QUICK = ProbeSettings(n_filters=8, n_records=4, window=3)
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("diagan.foreign.patches.N_PATCHES", 1_000)
+    monkeypatch.setattr("diagan.features.patches.N_PATCHES", 1_000)
     monkeypatch.setattr("diagan.foreign.probe.MIN_STEPS", 300)
     monkeypatch.setattr(folders, "ProbeSettings", lambda: QUICK)
 
@@ -50,7 +50,7 @@ def sets(tmp_path_factory):
 @pytest.fixture(scope="module")
 def diagnosed(sets, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("diagan.foreign.patches.N_PATCHES", 1_000)
+        patch.setattr("diagan.features.patches.N_PATCHES", 1_000)
         out = tmp_path_factory.mktemp("out") / "diagnosis"
         found = diagnose_folders(real=str(sets["real"]), fake=str(sets["without"]), out=out,
                                  settings=QUICK)  # fmt: skip
@@ -70,7 +70,7 @@ def test_the_folder_is_like_that_of_a_run(diagnosed):
     _, run = diagnosed
     about = read_json(run.diagnosis)
     assert about["mode"] == "folders" and about["n_fake"] == 180 and about["n_records"] == 3
-    assert about["probe"].keys() == {"auc", "auc_standard_error", "loss", "decay"}
+    assert about["probe"].keys() == {"auc", "auc_standard_error", "loss", "decay", "n_missed"}
     table = pq.read_table(run.samples)
     assert table["file"][0].as_py().startswith("blue/") and table.num_rows == 200
     with np.load(run.generated / "fake.npz") as stored:

@@ -157,6 +157,18 @@ def probed(real, fake, real_fold, fake_fold):
                   slice(0, 2), 0.01)  # fmt: skip
 
 
+def test_what_is_hardly_ever_made_is_told_by_the_ratio_and_not_by_the_distance_to_the_fakes():
+    """Logits of N(1.2, 2.4) and N(-1.2, 2.4) are their own LDR: over ln 10 are 24 % of the first.
+
+    Measured from the mean of the fakes, which is no ratio of 1, it was 53 %.
+    """
+    rng = np.random.default_rng(0)
+    real, fake = rng.normal(1.2, 2.4**0.5, 20_000), rng.normal(-1.2, 2.4**0.5, 20_000)
+    fold = np.arange(20_000) % 2
+    found = density_ratio(probed(real, fake, fold, fold))
+    assert found.n_under(0.1) / 20_000 == pytest.approx(0.238, abs=0.02)
+
+
 def test_ratios_average_one_over_the_fakes_of_each_fold():
     rng = np.random.default_rng(0)
     real, fake = rng.normal(0.5, 1, 400), rng.normal(-0.5, 1, 300)

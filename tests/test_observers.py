@@ -12,7 +12,8 @@ from tiny import DIGITS, POINTS, same, world_of
 from diagan.config import Methods, Optim
 from diagan.game import Moment
 from diagan.methods.ema import averaged
-from diagan.observers import grids
+from diagan.observers import grids, recording
+from diagan.record import LdrRecord
 from diagan.rundir import read_lines
 from diagan.sample import as_stored, image_grid
 from diagan.stages import stages, train_stage
@@ -54,3 +55,23 @@ def test_the_log_has_the_learning_rate_of_d_where_it_differs(tmp_path, d_lr):
         assert all("lr_D" not in line for line in lines)
     else:
         assert [line["lr_D"] / line["lr"] for line in lines] == pytest.approx([3.0, 3.0])
+
+
+class Elsewhere(torch.Tensor):
+    """Of a device whose tensors are no arrays, as those of a GPU."""
+
+    def numpy(self):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor)
+
+
+def test_logits_that_were_summed_on_another_device_are_recorded(tmp_path, monkeypatch):
+    game = game_of(DIGITS)
+    fabric, record = game.draws.fabric, LdrRecord(tmp_path, n=6)
+    monkeypatch.setattr(fabric, "all_reduce", lambda x, **_: x.as_subclass(Elsewhere))
+    parts = recording(record, game.d.net, fabric, {"": game.draws.values[:6]}, mode="eval",
+                      batch_size=4, every=1, start=1, at_end=False, seed=0)  # fmt: skip
+    parts.observers[0].look(Moment(1, [], {}, is_last=False))
+    assert record.read(1).shape == (6,)

@@ -86,7 +86,11 @@ def test_pngs_and_a_grid(finished_run, trained, tmp_path):
     assert said.startswith(f"wrote 10 samples of weighted at step 12 to {tmp_path / 'out'}")
     assert "of the proposals kept by critic" in said
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == [*(f"{i:06d}.png" for i in range(10)), "grid.png"]
+    # The folder has samples and nothing else: it may be evaluated as it is.
+    assert names == [f"{i:06d}.png" for i in range(10)]
+    assert Image.open(tmp_path / "out.png").width > 8 * 2 * 8
+    with pytest.raises(UserError, match="is there already and is not empty"):
+        write_samples(finished_run, 4, tmp_path / "out")
     expected = trained.sample(10, seed=5)
     for number, image in enumerate(expected):
         pixels = np.asarray(Image.open(tmp_path / "out" / f"{number:06d}.png"))
@@ -102,9 +106,9 @@ def test_a_folder_is_filled_a_part_at_a_time(finished_run, tmp_path, monkeypatch
 
 
 def test_without_rejection_and_of_another_arm(finished_run, tmp_path):
-    said = write_samples(finished_run, 3, tmp_path, drs=False, arm="plain")
-    assert said == f"wrote 3 samples of plain at step 12 to {tmp_path}"
-    assert len(list(tmp_path.glob("0*.png"))) == 3
+    said = write_samples(finished_run, 3, tmp_path / "out", drs=False, arm="plain")
+    assert said == f"wrote 3 samples of plain at step 12 to {tmp_path / 'out'}"
+    assert len(list((tmp_path / "out").glob("0*.png"))) == 3
 
 
 @pytest.mark.parametrize("channels", [1, 3])

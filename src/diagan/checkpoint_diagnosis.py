@@ -10,16 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagan import config, diagnosis, ldr
+from diagan import diagnosis, ldr
 from diagan.batches import at_once
 from diagan.config import Score
-from diagan.data import as_input, load_dataset
+from diagan.data import as_input
 from diagan.diagnosis import Diagnosis, Grouping
 from diagan.errors import UserError
 from diagan.findings import highscored
-from diagan.pipeline import refuse_other_data, report
+from diagan.pipeline import report
 from diagan.random import generator
 from diagan.record import EVAL_BATCH, untouched
+from diagan.rundata import load_data, read_settings
 from diagan.rundir import RunDir, open_run
 from diagan.sample import TrainedGenerator, load_generator
 from diagan.theory import Information, Posterior, check_prior
@@ -151,9 +152,8 @@ def diagnose_checkpoint(
             f"{target.path} has a record, which tells more than one checkpoint: use `diagan "
             "diagnose run`, or give another folder by --out"
         )
-    settings = config.loads(run.config.read_text(), str(run.config))
-    data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
-    refuse_other_data(run, data)
+    settings = read_settings(run)
+    data = load_data(run, settings)
     trained = load_generator(path, arm)
     fake = fakes(trained, data.n, settings.seed)
     seen = look(trained.d, real=data.values, fake=fake, s_0=s_0)

@@ -3,18 +3,23 @@
 Nothing here imports torch before it has to: --help answers at once.
 """
 
+import contextlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
+import tyro
 from tyro.conf import Positional, arg
 
 from diagan import config as configs
 from diagan.config import PROBE_SCORE, ROBUST_SCORE, Score
 from diagan.errors import UserError
+from diagan.progress import Display, display
 from diagan.rundir import open_run
+
+Args = TypeVar("Args")
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ def diagnose_run(args: DiagnoseRun) -> None:
     if args.out:
         raise UserError("--out goes with several runs; one is diagnosed in its own folder")
     found = pipeline.diagnose_again(args.runs[0], args.score)
-    pipeline.tell(pipeline.display(), found)
+    pipeline.tell(Display(), found)
     print(f"wrote {args.runs[0]}/samples.parquet, diagnosis.json and report.html")
 
 
@@ -176,21 +181,24 @@ def diagnose_checkpoint(args: DiagnoseCheckpoint) -> None:
         return
     if not args.run:
         raise UserError("RUN is missing; or give --discriminator, --data and --fake")
-    if args.data or args.fake:
-        raise UserError("--data and --fake go with --discriminator; a run knows its own data")
+    if args.data or args.fake or args.size or args.hinge:
+        raise UserError("--data, --fake, --size and --hinge go with --discriminator; a run knows "
+                        "its own")  # fmt: skip
     from diagan import checkpoint_diagnosis, pipeline
 
     arm = None if args.arm == "auto" else args.arm
     found = checkpoint_diagnosis.diagnose_checkpoint(
         args.run, arm=arm, s_0=args.s_0, score=args.score, out=args.out
     )
-    pipeline.tell(pipeline.display(), found)
+    pipeline.tell(Display(), found)
     print(f"wrote {args.out or args.run}/samples.parquet and diagnosis.json")
 
 
 def diagnose_anyones(args: DiagnoseCheckpoint) -> None:
     if not args.data or not args.fake:
         raise UserError("--discriminator needs --data PATH (real images) and --fake PATH")
+    if args.arm != "auto":
+        raise UserError("--arm goes with a run; --discriminator has one model")
     from diagan.foreign import discriminator
 
     out = args.out or "diagnosis"
@@ -215,7 +223,6 @@ def diagnose_record(args: DiagnoseRecord) -> None:
 
 def diagnose_folders(args: DiagnoseFolders) -> None:
     from diagan.foreign import folders
-    from diagan.progress import display
 
     with display() as shown:
         found = folders.diagnose_folders(
@@ -234,7 +241,7 @@ def finish(out: str, found: object) -> None:
 
     assert isinstance(found, Diagnosis)
     pipeline.report(RunDir(Path(out)))
-    pipeline.tell(pipeline.display(), found)
+    pipeline.tell(Display(), found)
     for line in verdict_lines(RunDir(Path(out))):
         print(line)
     print(f"wrote {out}/samples.parquet, diagnosis.json and report.html")
@@ -242,7 +249,6 @@ def finish(out: str, found: object) -> None:
 
 def filter_images(args: Filter) -> None:
     from diagan.foreign.filtering import filter_folder
-    from diagan.progress import display
 
     with display() as shown:
         found = filter_folder(real=args.real, fake=args.fake, out=args.out, n=args.n,
@@ -256,17 +262,30 @@ def filter_images(args: Filter) -> None:
 
 def diagnose_default(argv: Sequence[str]) -> DiagnoseRun | None:
     """The first run's own settings, which flags then override."""
-    runs = tuple(takewhile(lambda word: not word.startswith("-"), argv))
-    return DiagnoseRun(runs, score=own_score(runs[0])) if runs else None
+    asked = first_look(DiagnoseRun, argv)
+    if not asked or not asked.runs:
+        return None
+    return DiagnoseRun(asked.runs, score=own_score(asked.runs[0]))
 
 
 def checkpoint_default(argv: Sequence[str]) -> DiagnoseCheckpoint | None:
     """The run's own settings but for k: a predicted LDRV has another scale than a recorded one."""
-    if any(word.split("=")[0] == "--discriminator" for word in argv):
+    asked = first_look(DiagnoseCheckpoint, argv)
+    if asked and asked.discriminator:
         return DiagnoseCheckpoint(score=ROBUST_SCORE)
-    if not argv or argv[0].startswith("-"):
+    if not asked or not asked.run:
         return None
-    return DiagnoseCheckpoint(argv[0], score=replace(own_score(argv[0]), k=None))
+    return DiagnoseCheckpoint(asked.run, score=replace(own_score(asked.run), k=None))
+
+
+def first_look(kind: type[Args], argv: Sequence[str]) -> Args | None:
+    """What the words say by themselves; None where they ask for help, or are mistaken."""
+    nowhere = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            return tyro.cli(kind, args=list(argv), config=(tyro.conf.AvoidSubcommands,))
+    except SystemExit:
+        return None
 
 
 def own_score(run: str) -> Score:

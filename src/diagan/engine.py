@@ -9,6 +9,7 @@ import torch
 from lightning_fabric import Fabric
 
 from diagan.config import Config
+from diagan.device import best_device, has_bfloat16
 from diagan.errors import UserError
 
 
@@ -19,22 +20,6 @@ def resolve(config: Config) -> Config:
     if precision == "auto":
         precision = "bfloat16" if has_bfloat16(device) else "float32"
     return dataclasses.replace(config, device=device, precision=precision)
-
-
-def best_device() -> str:
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
-
-
-def has_bfloat16(device: str) -> bool:
-    """Whether the processor multiplies bfloat16 itself; where it must emulate, it is slower."""
-    if device == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    if device == "cpu":
-        found = torch.cpu.get_capabilities()
-        return bool(found.get("avx512_bf16") or found.get("amx_bf16") or found.get("bf16"))
-    return False
 
 
 def launch(config: Config) -> Fabric:

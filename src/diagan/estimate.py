@@ -132,6 +132,8 @@ def stopwatch(action: Callable[[], object], n: int) -> float:
     began = time.perf_counter()
     for _ in range(n):
         action()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
     return (time.perf_counter() - began) / n
 
 

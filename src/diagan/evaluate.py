@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from diagan import checkpoint, config, protocols
+from diagan import checkpoint, protocols
 from diagan.config import Config, ImageFolder
 from diagan.data import Dataset, load_dataset
 from diagan.data.dataset import fingerprint
@@ -25,6 +25,8 @@ from diagan.losses import LOSSES
 from diagan.measures import N_PICTURES, Fakes, Reals, Subset, measure, watch
 from diagan.progress import Display, Silent, duration
 from diagan.protocols import Protocol
+from diagan.random import numpy_generator
+from diagan.rundata import load_data, read_settings
 from diagan.rundir import RunDir, append_line, cut_lines, open_run, replacing
 from diagan.sample import ARMS, image_grid, load_at
 from diagan.thumbnails import small
@@ -78,8 +80,8 @@ def evaluate_run(
 ) -> list[Line]:
     """Measure every arm of a run; the lines are also in its metrics.jsonl."""
     run = open_run(path)
-    settings = config.loads(run.config.read_text(), str(run.config))
-    data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
+    settings = read_settings(run)
+    data = load_data(run, settings)
     several = len(data.group_names) > 1 or by != "group"
     wanted = protocols.parse_all(names or protocols.defaults(n, with_groups=several))
     chosen = [Arm.of(arm) for arm in arms] or arms_of(run, settings)
@@ -179,7 +181,9 @@ def evaluate_images(
     reals = Reals(data, extractor_for(data, look or Look(), None), seed,
                   subsets_by("group", data, None),
                   counting=partial(Countdown, "real images", shown))  # fmt: skip
-    batches = (fake[i : min(i + BATCH, n)] for i in range(0, n, BATCH))
+    # Folders are often sorted by class: a part of one would be some of its classes.
+    order = numpy_generator(seed, "evaluate/fakes").permutation(len(fake))[:n]
+    batches = (fake[order[i : i + BATCH]] for i in range(0, n, BATCH))
     fakes = watch(batches, reals.extractor, wanted, Countdown("generated images", shown, n))
     return lines(reals, fakes, wanted, about or {}, shown)
 
@@ -259,7 +263,8 @@ def subsets_by(by: str, data: Dataset, scores: np.ndarray | None) -> list[Subset
     if by == "score":
         if scores is None:
             raise UserError("--by score needs scores: diagnose the run first")
-        parts = np.array_split(np.argsort(scores, kind="stable"), N_QUARTERS)
+        ranked = np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]  # NaN is last
+        parts = np.array_split(ranked, N_QUARTERS)
         names = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
         return [Subset(f"score: {name}", np.sort(part)) for name, part in zip(names, parts)]
     return [Subset(Path(by).stem, read_indices(by, data.n))]

@@ -84,7 +84,7 @@ class Fakes:
         self.running = {p.n: RunningStatistics() for p in protocols if p.family in STREAMED}
         self.scores = {p.n: RunningInceptionScore(p.n) for p in protocols if p.family == "is"}
         kept = [p.n for p in protocols if p.family not in STREAMED | {"is", "re"}]
-        self._n_features = max(kept, default=0)
+        self._n_features = max(kept, default=N_PICTURES)
         self._n_samples = max([p.n for p in protocols if p.family == "re"], default=N_PICTURES)
         self._features: list[np.ndarray] = []
         self._samples: list[np.ndarray] = []

@@ -41,7 +41,7 @@ def recording(
             )  # fmt: skip
             logits = fabric.all_reduce(logits, reduce_op="sum")
             if fabric.is_global_zero:
-                record.add(moment.step, logits.numpy(), part)
+                record.add(moment.step, logits, part)
 
     observer = Observer("record", look, every, start, at_end)
     return Parts(observers=(observer,), needs_one_score_per_image="recording")
@@ -74,7 +74,8 @@ def gathered(fabric: Fabric, turn: Turn) -> tuple[Tensor, Tensor]:
     logits = turn.real_logits.detach().float().cpu()
     if fabric.world_size == 1:
         return turn.indices, logits
-    return fabric.all_gather(turn.indices).flatten(), fabric.all_gather(logits).flatten()
+    indices, logits = (fabric.all_gather(part).flatten().cpu() for part in (turn.indices, logits))
+    return indices, logits
 
 
 class Logging:

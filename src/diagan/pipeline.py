@@ -23,6 +23,7 @@ from diagan.findings import highscored
 from diagan.findings.judging import judge_run
 from diagan.measures import Reals
 from diagan.progress import Display, display, duration
+from diagan.rundata import load_data, read_settings, refuse_other_data
 from diagan.rundir import (
     RunDir,
     command_line,
@@ -56,7 +57,7 @@ def run(
         for note in dataset.notes:
             shown.say(note)
         if fabric.broadcast(folder.config.exists()):
-            settings = config.loads(folder.config.read_text(), str(folder.config))
+            settings = read_settings(folder)
             refuse_other_data(folder, dataset)
             shown.say(f"going on with {folder.path}")
         else:
@@ -64,6 +65,7 @@ def run(
             settings, expected = fabric.broadcast(
                 estimate(settings, dataset, fabric, budget_seconds)
             )
+            config.check_sightings(settings, dataset.n)
             shown.say(
                 f"{settings.steps} steps on {settings.device} in {settings.precision}: about "
                 f"{duration(expected.seconds)} and {expected.bytes / 1e6:,.0f} MB in {path}"
@@ -107,15 +109,6 @@ def refuse_other_run(folder: RunDir, settings: Config, budget_seconds: float | N
         raise UserError(
             f"{folder.path} holds a run with {differ[0]} {there.get(differ[0])}, not "
             f"{mine[differ[0]]}; choose another --out, or give the same settings to go on"
-        )
-
-
-def refuse_other_data(folder: RunDir, dataset: Dataset) -> None:
-    """The same config can mean other data, where a person's folder has changed."""
-    if read_json(folder.provenance)["data"]["fingerprint"] != dataset.fingerprint:
-        raise UserError(
-            f"the data are not those that {folder.path} was trained on; choose another --out, or "
-            "bring the data back as they were"
         )
 
 
@@ -186,8 +179,8 @@ def diagnose_run(run: RunDir, c: Config, data: Dataset) -> diagnosis.Diagnosis:
 def diagnose_again(path: str | Path, score: Score) -> diagnosis.Diagnosis:
     """Score and weigh the samples of a run with other settings, and write its report anew."""
     run = open_run(path)
-    settings = config.loads(run.config.read_text(), str(run.config))
-    data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
+    settings = read_settings(run)
+    data = load_data(run, settings)
     found = diagnose_run(run, config.check(dataclasses.replace(settings, score=score)), data)
     report(run)
     return found

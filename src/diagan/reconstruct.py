@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from torch.nn.functional import mse_loss
 
 from diagan.data import as_input
+from diagan.device import best_device, device_of
 from diagan.errors import UserError
 from diagan.fitting import Images, OnEpoch, check_images, fit, initialised
 from diagan.metrics.reconstruction import reconstruction_error
@@ -25,11 +26,11 @@ def train_autoencoder(
 ) -> Autoencoder:
     """Learn to rebuild generated images; the published code's settings (FACTS 7.1)."""
     check_images(fake)
-    net = initialised(lambda: Autoencoder(fake.shape[1:]), seed)
+    net = initialised(lambda: Autoencoder(fake.shape[1:]), seed).to(best_device())
     adam = torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-7, weight_decay=5e-4, fused=True)
 
     def loss(indices: Indices) -> torch.Tensor:
-        x = as_input(torch.from_numpy(fake[indices]))
+        x = as_input(torch.from_numpy(fake[indices]).to(device_of(net)))
         return mse_loss(net(x), x)
 
     fit(net, adam, loss, len(fake), epochs=epochs, batch_size=batch_size, seed=seed,
@@ -47,8 +48,9 @@ def rebuild(net: Autoencoder, images: Images) -> NDArray[np.float32]:
         )
     net.eval()
     with torch.no_grad():
-        batches = (np.array(images[i : i + BATCH]) for i in range(0, len(images), BATCH))
-        return np.concatenate([net(as_input(torch.from_numpy(b))).numpy() for b in batches])
+        parts = (np.array(images[i : i + BATCH]) for i in range(0, len(images), BATCH))
+        batches = (torch.from_numpy(part).to(device_of(net)) for part in parts)
+        return np.concatenate([net(as_input(batch)).cpu().numpy() for batch in batches])
 
 
 def errors(net: Autoencoder, real: Images) -> NDArray[np.float64]:

@@ -154,6 +154,12 @@ def write_json(path: Path, obj: Any) -> None:
         temporary.write_text(json.dumps(obj, indent=2, allow_nan=False) + "\n")
 
 
+def refuse_filled(folder: Path) -> None:
+    """What is new must not mix with what was there."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder} is there already and is not empty; choose another --out")
+
+
 def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text())

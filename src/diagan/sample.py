@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from diagan import checkpoint, config
 from diagan.batches import at_once
 from diagan.config import Config
+from diagan.device import best_device, device_of
 from diagan.errors import UserError
 from diagan.losses import LOSSES
 from diagan.methods.ema import averaged
 from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
 from diagan.networks import build
 from diagan.reject import RejectionSampler
-from diagan.rundir import RunDir, open_run, read_json
+from diagan.rundir import RunDir, open_run, read_json, refuse_filled
 
 BATCH = 256  # samples at once at most
 N_HELD = 1_000  # samples in memory while a folder is filled
@@ -29,7 +30,10 @@ ARMS = ("weighted", "plain", "phase1")  # by preference
 
 @dataclass
 class TrainedGenerator:
-    """A generator with the discriminator that can reject for it, both in eval mode."""
+    """A generator with the discriminator that can reject for it, both in eval mode.
+
+    They may be on another device; what goes in and comes out is on the CPU.
+    """
 
     g: nn.Module
     d: nn.Module
@@ -48,13 +52,14 @@ class TrainedGenerator:
         """n samples in [-1, 1], or points, straight from G."""
         latents = torch.randn(n, self.config.network.latent, generator=generator)
         with torch.no_grad():
-            return torch.cat([self.g(z) for z in latents.split(at_once(self.shape, BATCH))])
+            batches = latents.split(at_once(self.shape, BATCH))
+            return torch.cat([self.g(z.to(device_of(self.g))).cpu() for z in batches])
 
     def ldr(self, samples: Tensor) -> Tensor:
         """The discriminator's logit of samples [B]."""
         with torch.no_grad():
             batches = samples.split(at_once(self.shape, BATCH))
-            return torch.cat([self.d(x).logits for x in batches])
+            return torch.cat([self.d(x.to(device_of(self.d))).logits.cpu() for x in batches])
 
     def rejection_sampler(self, seed: int = 0) -> RejectionSampler:
         if not self.is_ldr:
@@ -135,7 +140,8 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
     if rejects_by == "D" and LOGISTIC_HEAD in heads:
         # From here on D's logit is the one that is a log-density ratio.
         d.logit, rejects_by = d.heads[LOGISTIC_HEAD], "logistic head"
-    return TrainedGenerator(g.eval(), d.eval(), settings, arm, step, rejects_by, shape)
+    g, d = (net.eval().to(best_device()) for net in (g, d))
+    return TrainedGenerator(g, d, settings, arm, step, rejects_by, shape)
 
 
 def image_grid(images: np.ndarray, columns: int = 8, pad: int = 2, scale: int = 1) -> Image.Image:
@@ -154,19 +160,20 @@ def write_samples(
     path: str | Path, n: int, out: str | Path, *, drs: bool = True, arm: str | None = None,
     seed: int = 0,
 ) -> str:  # fmt: skip
-    """PNGs (or points.npy) and a grid in a folder; what was written, in a sentence."""
+    """PNGs (or points.npy) in a folder, and a grid beside it; what was written, in a sentence."""
+    folder = Path(out)
     if n < 1:
         raise UserError(f"--n {n}: expected at least 1")
+    refuse_filled(folder)
     generator = load_generator(path, arm)
     drawing = generator.draw(seed, drs=drs)
     batches = drawing.batches(n, N_HELD)
     first = next(batches)  # before the folder: where nothing can be drawn, nothing is left behind
-    folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     if first.ndim == 2:
         np.save(folder / "points.npy", np.concatenate([first, *batches]))
     else:
-        image_grid(first[:N_GRID], scale=2).save(folder / "grid.png")
+        image_grid(first[:N_GRID], scale=2).save(f"{folder}.png")
         for number, image in enumerate(chain(first, chain.from_iterable(batches))):
             pixels = image.transpose(1, 2, 0)
             picture = Image.fromarray(pixels.squeeze(2) if len(image) == 1 else pixels)

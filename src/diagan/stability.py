@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
-from diagan import config, diagnosis
+from diagan import diagnosis
 from diagan.config import Score
-from diagan.data import load_dataset
 from diagan.diagnosis import Diagnosis
 from diagan.errors import UserError
 from diagan.foreign import diagnosed
+from diagan.rundata import load_data, read_settings
 from diagan.rundir import RunDir, read_json, write_json
 
 FORMAT = 1
@@ -148,12 +148,11 @@ def data_of(path: Path) -> dict[str, Any]:
 
 
 def images_of(path: Path) -> NDArray[np.uint8] | None:
-    """The images of a run, where it is one and its data are still there."""
+    """The images of a run, where it is one."""
     run = RunDir(path)
     if not run.config.is_file():
         return None
-    settings = config.loads(run.config.read_text(), str(run.config))
-    data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
+    data = load_data(run, read_settings(run))
     return data.values if data.is_image else None
 
 

@@ -153,14 +153,14 @@ class WeightsFetch:
 
 @dataclass(frozen=True)
 class Sample:
-    """Draw images from a finished run: PNGs and a grid of them."""
+    """Draw images from a finished run: PNGs in a folder, and a grid of some beside it."""
 
     run: Annotated[Positional[str], arg(metavar="RUN")]
     """The folder of a run."""
     n: int = 64
     """How many."""
     out: Annotated[str, arg(metavar="DIR")] = "samples"
-    """Where to; made if it is not there."""
+    """Where to: a folder that is empty or not there yet."""
     drs: bool = True
     """Rejection sampling; --no-drs takes the images as the generator makes them."""
     arm: Literal["auto", "weighted", "plain", "phase1"] = "auto"
@@ -257,6 +257,10 @@ def evaluate(args: Evaluate) -> None:
         raise UserError("give the folder of a RUN, or both --real DIR and --fake DIR")
     if args.n is not None and (args.metrics or args.n < 1):
         raise UserError("--n goes with the default metrics, at least 1; a metric's name has its n")
+    if args.run and args.size:
+        raise UserError("--size goes with --real and --fake; a run has its own")
+    if not args.run and (args.arms or args.by != "group"):
+        raise UserError("--arms and --by go with a RUN; of folders the sub-folders are groups")
     from diagan.evaluate import N_DEFAULT, Look, evaluate_folders, evaluate_run
     from diagan.progress import Silent, display
     from diagan.summary import metrics_table

@@ -155,11 +155,23 @@ def _check_record_fits(c: Config) -> None:
             f"--record.every {c.record.every} leaves {n_records} records in a phase 1 of {end} "
             "steps; at least 2 are needed: record more often or train longer",
         )
-    n = getattr(c.data, "n", None)
-    if c.record.mode == "free" and n is not None:
-        seen = (end - first + 1) * c.n_dis * c.batch_size / n
-        _expect(
-            seen >= 4,
-            f"--record.mode free sees each sample {seen:.1f} times from step {first} on; at least "
-            "4 are needed: give an earlier --record.start or more --steps",
-        )
+    _expect(
+        c.record.mode != "free" or c.score.centre == "none",
+        f"--record.mode free keeps moments and no records, which --centre {c.score.centre} would "
+        "need: add --centre none",
+    )
+    if (n := getattr(c.data, "n", None)) is not None:
+        check_sightings(c, n)
+
+
+def check_sightings(c: Config, n: int) -> None:
+    """Free recording of n samples: of a folder it is known only when it was read."""
+    if c.record.mode != "free":
+        return
+    first = c.record_start
+    seen = (c.phase1_steps - first + 1) * c.n_dis * c.batch_size / n
+    _expect(
+        seen >= 4,
+        f"--record.mode free sees each sample {seen:.1f} times from step {first} on; at least "
+        "4 are needed: give an earlier --record.start or more --steps",
+    )

@@ -53,11 +53,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Also:
-    """A further number of the same runs and arms, which the paper does not have."""
+    """A further number of the same runs and arms, which the paper does not have.
+
+    Of the minor group, where it is a number by group.
+    """
 
     title: str
     metric: str
-    minor_only: bool = True  # of the minor group, where it is a number by group
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from diagan.features.classifier import BUNDLED, ClassifierFeatures, bundled
 from diagan.features.common import Extractor, Features, expect_images, extract
 from diagan.features.inception import InceptionFeatures, Resize
 from diagan.features.own import DiscriminatorFeatures, Own, Pixels
+from diagan.features.patches import SMALLEST, Patches
 from diagan.networks.classifier import SIZE
 from diagan.rundir import RunDir
 from diagan.sample import load_generator
@@ -24,6 +25,7 @@ __all__ = [
     "Features",
     "InceptionFeatures",
     "Own",
+    "Patches",
     "Pixels",
     "best_for",
     "by_name",
@@ -71,13 +73,17 @@ def best_for(
 ) -> Extractor:
     """What an evaluation uses if nothing is said: Inception where its weights are at hand.
 
-    Else, the bundled classifier for the two MNIST sets, or the run's own D. Their numbers are
-    `published = False`: not comparable with published FID.
+    Else, the bundled classifier for the two MNIST sets, or the run's own D; without a run, filters
+    learnt from the real images, or the pixels of tiny ones. Their numbers are `published = False`:
+    not comparable with published FID.
     """
     if not dataset.is_image:
         raise UserError("points need no extractor: their coordinates are their features")
-    if weights is not None or find_weights("inception") or run is None:
+    if weights is not None or find_weights("inception"):
         return by_name("inception", dataset.shape, weights=weights, resize=resize)
+    if run is None:
+        is_tiny = min(dataset.shape[1:]) < SMALLEST
+        return Pixels(dataset.shape) if is_tiny else Patches(dataset.values)
     data = config.loads(run.config.read_text(), str(run.config)).data
     if isinstance(data, ColoredMnist | MnistFmnist) and data.size == SIZE:
         return by_name(f"classifier-{data.kind}", dataset.shape)

@@ -10,6 +10,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from diagan.data import as_input
+from diagan.device import best_device, device_of
 from diagan.errors import UserError
 from diagan.features.common import Features
 from diagan.networks.classifier import SIZE, WIDTHS, Classifier
@@ -30,7 +31,8 @@ class ClassifierFeatures:
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
-        self.net, self.about = load_classifier(path)
+        net, self.about = load_classifier(path)
+        self.net = net.to(best_device())
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
         self.version = f"weights {sha256[:16]}"
 
@@ -42,7 +44,7 @@ class ClassifierFeatures:
                 f"{' x '.join(map(str, images.shape[1:]))}; choose another extractor"
             )
         with torch.no_grad():
-            return Features(*self.net(as_input(images)))
+            return Features(*self.net(as_input(images.to(device_of(self.net))))).cpu()
 
 
 def bundled(dataset: str) -> Path:

@@ -16,9 +16,15 @@ class Features(NamedTuple):
     features: Tensor
     logits: Tensor | None = None
 
+    def cpu(self) -> "Features":
+        return Features(self.features.cpu(), None if self.logits is None else self.logits.cpu())
+
 
 class Extractor(Protocol):
-    """Images uint8 [B, C, H, W] -> Features; the same image gives the same in any batch."""
+    """Images uint8 [B, C, H, W] -> Features; the same image gives the same in any batch.
+
+    Both are on the CPU, wherever the network is.
+    """
 
     name: str
     dim: int

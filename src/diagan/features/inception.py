@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from diagan.device import best_device, device_of
 from diagan.features.common import Features, three_channels
 from diagan.networks.inception import N_FEATURES, Inception, resize_halfpixel, resize_tf1
 
@@ -26,7 +27,7 @@ class InceptionFeatures:
     ) -> None:
         self.net = Inception()
         self.net.load_state_dict(dict(weights))
-        self.net.eval()
+        self.net.eval().to(best_device())
         self.resize = resize
         self.weights_sha256 = sha256
         self.version = f"weights {sha256[:16]}, resize {resize}"
@@ -34,8 +35,8 @@ class InceptionFeatures:
 
     def __call__(self, images: Tensor) -> Features:
         with torch.no_grad():
-            features = self.net(self.prepare(images))
-            return Features(features, features @ self.net.fc.weight.T)
+            features = self.net(self.prepare(images.to(device_of(self.net))))
+            return Features(features, features @ self.net.fc.weight.T).cpu()
 
     def prepare(self, images: Tensor) -> Tensor:
         """uint8 of any size -> what the network sees: [B, 3, 299, 299]."""

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from diagan.data import as_input
 from diagan.data.dataset import flat_bytes
+from diagan.device import device_of
 from diagan.errors import UserError
 from diagan.features.common import Features, expect_images
 
@@ -47,7 +48,8 @@ class DiscriminatorFeatures:
 
     def __call__(self, images: Tensor) -> Features:
         with torch.no_grad():
-            return Features(self.d(as_input(images)).features.flatten(1).float())
+            scores = self.d(as_input(images.to(device_of(self.d))))
+            return Features(scores.features.flatten(1).float()).cpu()
 
 
 def _hash_of(net: nn.Module) -> str:

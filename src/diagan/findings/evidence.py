@@ -7,7 +7,7 @@ from statistics import NormalDist
 from diagan.metrics import MIN_GROUP
 from diagan.metrics.shares import wilson
 
-PROBE = 0.7  # balanced accuracy under which counted shares say too little
+PROBE = 0.7  # of what counts a group, under which its share says too little
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,9 @@ class Group:
     n: int
     share: float
     generated: Mapping[str, Estimate] = field(default_factory=dict)
+    # How well it is counted, 0 to 1: the balanced accuracy of a probe, or how much of the group's
+    # absence one would notice. None: not known.
+    power: float | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,6 @@ class Evidence:
     groups: Sequence[Group] = ()
     judged: str | None = None  # the arm that the verdict is about: without Dia-GAN
     repaired: str | None = None  # the arm that Dia-GAN ends with
-    probe_accuracy: float | None = None  # balanced, of what counts the shares
     n_records: int | None = None
     is_ldr: bool | None = None  # None: there are no scores
     d_real: float | None = None  # D's mean output on reals at the end of the log
@@ -65,20 +67,23 @@ class Count:
 
 
 def counts(e: Evidence, arm: str | None) -> list[Count]:
+    return counted(e.groups, arm)
+
+
+def counted(groups: Sequence[Group], arm: str | None) -> list[Count]:
     """The groups that can be judged: enough samples, a probe that knows them, a measured share.
 
-    A probe that misses some of each group would miss them among the reals too, so that much less
-    is expected.
+    A probe that misses some of a group would miss them among the reals too, so that much less is
+    expected. The intervals hold for all groups at once (Bonferroni).
     """
-    power = 1.0 if e.probe_accuracy is None else e.probe_accuracy
-    return counted(e.groups, arm, power) if power >= PROBE else []
-
-
-def counted(groups: Sequence[Group], arm: str | None, power: float) -> list[Count]:
-    """Their shares, with intervals that hold for all of them at once (Bonferroni)."""
-    known = [g for g in groups if g.n >= MIN_GROUP and arm in g.generated]
+    known = [g for g in groups if g.n >= MIN_GROUP and arm in g.generated and not is_weak(g)]
     z = NormalDist().inv_cdf(1 - 0.025 / max(len(known), 1))
-    return [Count(g, widened(g.generated[str(arm)], z), power * g.share) for g in known]
+    return [Count(g, widened(g.generated[str(arm)], z),
+                  g.share if g.power is None else g.power * g.share) for g in known]  # fmt: skip
+
+
+def is_weak(group: Group) -> bool:
+    return group.power is not None and group.power < PROBE
 
 
 def widened(share: Estimate, z: float) -> Estimate:
@@ -88,7 +93,7 @@ def widened(share: Estimate, z: float) -> Estimate:
 
 
 def kind_counts(e: Evidence) -> list[Count]:
-    return counted(e.kinds, e.judged, 1.0) if len(counts(e, e.judged)) < 2 else []
+    return counted(e.kinds, e.judged) if len(counts(e, e.judged)) < 2 else []
 
 
 def has_evidence(e: Evidence) -> bool:

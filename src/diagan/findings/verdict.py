@@ -15,6 +15,7 @@ from diagan.findings.evidence import (
     Evidence,
     counts,
     has_evidence,
+    is_weak,
     kind_counts,
     together,
 )
@@ -258,15 +259,18 @@ def small_groups(e: Evidence) -> Finding | None:
 
 
 def weak_probe(e: Evidence) -> Finding | None:
-    if e.probe_accuracy is None or e.probe_accuracy >= PROBE:
+    weak = [g for g in e.groups if is_weak(g)]
+    if not weak:
         return None
+    best = max(g.power or 0.0 for g in weak)
+    whom = "groups" if len(weak) == len(e.groups) else listed([g.name for g in weak])
     return Finding(
         "not_sure",
-        "No verdict on groups: what counts them among the generated samples is right for "
-        f"{per_cent(e.probe_accuracy)} of real ones when every group counts the same.",
+        f"No verdict on {whom}: what counts them among the generated samples is right for at most "
+        f"{per_cent(best)} of real ones when every group counts the same.",
         "Measure with better features (`diagan evaluate --features`).",
-        "balanced accuracy of the probe", e.probe_accuracy, threshold=PROBE,
-        source="metrics.jsonl",
+        "balanced accuracy of the probe", best, threshold=PROBE, source="metrics.jsonl",
+        groups=() if whom == "groups" else tuple(g.name for g in weak),
     )  # fmt: skip
 
 

@@ -21,6 +21,8 @@ from diagan.data.folder import Whole, list_images, nearest_side, whole
 from diagan.diagnosis import Diagnosis, Grouping
 from diagan.errors import UserError
 from diagan.findings import highscored
+from diagan.measures import N_PICTURES
+from diagan.random import numpy_generator
 from diagan.rundir import RunDir, command_line, versions, write_json, writing
 from diagan.thumbnails import SIDE, keep_thumbnails
 
@@ -29,6 +31,7 @@ __all__ = [
     "from_records",
     "grouping_of",
     "making",
+    "pictured",
     "read_both",
     "read_images",
     "refuse_other",
@@ -102,6 +105,11 @@ def from_records(
     return with_warnings(
         diagnosis.from_moments(ldrm, np.zeros_like(ldrm), 1, score, grouping), [ONE_RECORD]
     )
+
+
+def pictured(n: int, seed: int = 0) -> np.ndarray:
+    """Which of n fakes are kept as pictures: any, as a folder may be sorted by class."""
+    return numpy_generator(seed, "folders/pictures").permutation(n)[:N_PICTURES]
 
 
 def with_warnings(found: Diagnosis, more: Iterable[str]) -> Diagnosis:

@@ -13,7 +13,6 @@ from diagan.evaluate import keep_pictures
 from diagan.foreign import diagnosed
 from diagan.foreign.diagnosed import Diagnosis
 from diagan.foreign.folders import ARM
-from diagan.measures import N_PICTURES
 
 
 def load_discriminator(where: str, path: str | None = None) -> AnyDiscriminator:
@@ -59,7 +58,7 @@ def diagnose_with(
                   "data": {"fingerprint": data.fingerprint, "n": data.n,
                            "notes": list(data.notes)}}  # fmt: skip
     with diagnosed.making(out) as run:
-        keep_pictures(run, ARM, np.asarray(made[:N_PICTURES]))
+        keep_pictures(run, ARM, np.asarray(made[diagnosed.pictured(len(made))]))
         diagnosed.write(run, found, columns=data.columns, about=about, images=data.values,
                         provenance=provenance)  # fmt: skip
     return found

@@ -15,6 +15,7 @@ from diagan.data import Dataset
 from diagan.evaluate import keep_pictures
 from diagan.findings import calibration
 from diagan.findings.calibration import Calibration
+from diagan.findings.verdict import DROPPED
 from diagan.foreign import diagnosed
 from diagan.foreign.diagnosed import Diagnosis
 from diagan.foreign.probe import (
@@ -27,10 +28,8 @@ from diagan.foreign.probe import (
     prepare,
     share_intervals,
 )
-from diagan.measures import N_PICTURES
 from diagan.metrics import MIN_GROUP
 from diagan.progress import Display, Silent, duration
-from diagan.random import numpy_generator
 from diagan.record import LdrRecord
 from diagan.rundir import RunDir, append_line, replacing
 
@@ -128,7 +127,7 @@ def write(
         for line in shares(real, ratio, sight.powers, seed):
             append_line(run.metrics, line)
         diagnosed.write(
-            run, made, columns=real.columns, about=about(found, judged), images=real.values,
+            run, made, columns=real.columns, about=about(found, judged, ratio), images=real.values,
             provenance=provenance, seed=seed,
         )  # fmt: skip
     return made
@@ -139,14 +138,15 @@ def judge(found: Probed) -> dict[str, Any]:
             "is_ldr": True, "arm": ARM, "step": int(found.steps[-1])}  # fmt: skip
 
 
-def about(found: Probed, judged: Calibration) -> dict[str, Any]:
+def about(found: Probed, judged: Calibration, ratio: Ratio) -> dict[str, Any]:
     """What diagnosis.json holds beside the scores."""
     steps = found.steps[found.window]
     return {
         "mode": "folders", "is_ldr": True, "centred_on": "the held-out fakes of each fold",
         "first_step": int(steps[0]), "last_step": int(steps[-1]), "n_fake": found.fake.shape[1],
         "probe": {"auc": judged.auc, "auc_standard_error": standard_error(judged),
-                  "loss": found.loss, "decay": found.decay},
+                  "loss": found.loss, "decay": found.decay,
+                  "n_missed": ratio.n_under(DROPPED)},
     }  # fmt: skip
 
 
@@ -179,8 +179,7 @@ def keep_record(run: RunDir, found: Probed, records: np.ndarray, fingerprint: st
 
 def keep_fakes(run: RunDir, fake: np.ndarray, ldr: np.ndarray, seed: int) -> None:
     """Some of the fakes at random, as small pictures, with their LDR."""
-    order = numpy_generator(seed, "folders/pictures").permutation(len(fake))
-    chosen = order[:N_PICTURES]
+    chosen = diagnosed.pictured(len(fake), seed)
     keep_pictures(run, ARM, np.asarray(fake[chosen]))
     file = run.generated / f"{ARM}_ldr.npy"
     with replacing(file) as temporary, temporary.open("wb") as stream:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from diagan.errors import UserError
+from diagan.features.patches import PatchFeatures, learn_features
 from diagan.findings.calibration import Line, fit_line
 from diagan.fitting import Images, check_images
 from diagan.foreign.copies import families
-from diagan.foreign.patches import PatchFeatures, learn_features
 from diagan.random import derive_seed, numpy_generator
 from diagan.sampling import UniformStream
 
@@ -86,6 +86,10 @@ class Ratio:
     real: NDArray[np.float64]  # [N]
     fake: NDArray[np.float64]  # [M]; e^fake averages 1 in each fold
     line: Line
+
+    def n_under(self, part: float) -> int:
+        """How many of the reals are made less than this part as often as they should be."""
+        return int(np.sum(self.real > -np.log(part)))
 
 
 def density_ratio(found: Probed) -> Ratio:

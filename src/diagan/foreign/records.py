@@ -57,8 +57,8 @@ def diagnose_record(
     if window is not None and window < 1:
         raise UserError(f"--window {window}: expected at least 1")
     about = {"mode": "record", "is_ldr": is_ldr}
-    if record.about and record.about.get("is_ldr") is not None:
-        about["is_ldr"] = bool(record.about["is_ldr"])
+    if record.about and record.about.get("is_ldr") is False:
+        about["is_ldr"] = False
     grouping, columns = known(record, images)
     with diagnosed.making(out) as run:
         fill(run, record, about)

@@ -227,7 +227,7 @@ def resize_tf1(images: Tensor, size: int = 299) -> Tensor:
 def _stretch(x: Tensor, dim: int, size: int) -> Tensor:
     """Between its two neighbours along one axis; beyond the last pixel there is only that one."""
     n = x.shape[dim]
-    at = torch.arange(size, dtype=torch.float32) * (n / size)
+    at = torch.arange(size, dtype=torch.float32, device=x.device) * (n / size)
     low = at.long().clamp(max=n - 1)
     share = (at - low).view(-1, *[1] * (x.dim() - 1 - dim))
     high = (low + 1).clamp(max=n - 1)

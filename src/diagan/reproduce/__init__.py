@@ -116,6 +116,8 @@ def draw(table: Table, cells: Sequence[Cell], jobs: Sequence[Job], shop: Worksho
 
         def panel(cell: Cell, seed: int = seed, scale: str = scale) -> Image.Image | None:
             job = Job(cell.variant.at(scale), scale, seed)
+            if job.name in shop.failed:
+                return None
             return draw_panel(
                 cell, shop.folder(job), lambda: shop.clock.dataset(shop.settings(job))
             )

@@ -7,7 +7,6 @@ from diagan.config import Config, Critic, Record, Rejection, Score
 from diagan.errors import UserError, did_you_mean
 from diagan.experiments.cells import (
     BY_HAND,
-    FROM_FOLDER,
     MINOR,
     PROTOCOLS,
     Also,
@@ -181,7 +180,3 @@ def unplanned(cells: Iterable[Cell]) -> list[str]:
 
 def is_picture(table: Table) -> bool:
     return all(cell.metric in PICTURES for cell in table.cells)
-
-
-def is_from_folder(metric: str) -> bool:
-    return metric in FROM_FOLDER or metric in PICTURES

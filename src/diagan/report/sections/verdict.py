@@ -9,7 +9,6 @@ from diagan.findings import closeness
 from diagan.findings.calibration import read as read_calibration
 from diagan.findings.evidence import Estimate, Evidence, Group
 from diagan.findings.junk import JUNK, find_junk
-from diagan.findings.verdict import DROPPED
 from diagan.findings.verdict import verdict as judge
 from diagan.metrics.shares import wilson
 from diagan.random import numpy_generator
@@ -73,16 +72,14 @@ def first(wanted: tuple[str, ...] | list[str], there: Any) -> str | None:
 
 def shares(c: Contents) -> dict[str, Any]:
     """The groups, and what the probe counts of each among the generated."""
-    lines = [line for of_arm in c.shares.values() for line in of_arm.values()]
-    accuracies = [line["probe_balanced_accuracy"] for line in lines
-                  if line.get("probe_balanced_accuracy") is not None]  # fmt: skip
-    groups = [
-        Group(g["name"], g["n"], g["share"],
-              {arm: estimate(of_arm[g["name"]]) for arm, of_arm in c.shares.items()
-               if g["name"] in of_arm})
-        for g in c.groups
-    ]  # fmt: skip
-    return {"groups": groups, "probe_accuracy": min(accuracies, default=None)}
+    groups = []
+    for g in c.groups:
+        lines = {arm: lines[g["name"]] for arm, lines in c.shares.items() if g["name"] in lines}
+        powers = [line.get("probe_balanced_accuracy") for line in lines.values()]
+        power = min((p for p in powers if p is not None), default=None)
+        counted = {arm: estimate(line) for arm, line in lines.items()}
+        groups.append(Group(g["name"], g["n"], g["share"], counted, power))
+    return {"groups": groups}
 
 
 def estimate(line: dict[str, Any]) -> Estimate:
@@ -137,10 +134,10 @@ def calibration(c: Contents) -> dict[str, Estimate]:
 
 def missed(c: Contents) -> dict[str, Estimate]:
     """Reals of a low density among the fakes, as scored by a probe that never saw them."""
-    if c.samples is None or (c.diagnosis or {}).get("mode") != "folders":
+    n_missed = (c.diagnosis or {}).get("probe", {}).get("n_missed")
+    if c.samples is None or n_missed is None:
         return {}
-    n_missed = int(np.sum(c.samples.ldrm > -np.log(DROPPED)))
-    return {"missed": counted(n_missed, len(c.samples.ldrm), "samples.parquet")}
+    return {"missed": counted(n_missed, len(c.samples.ldrm), "diagnosis.json")}
 
 
 def counted(n_yes: int, n: int, source: str) -> Estimate:

@@ -14,7 +14,9 @@ from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, conv2d, normali
 
 from diagan.batches import at_once
 from diagan.data import as_input
+from diagan.data.dataset import fingerprint
 from diagan.errors import UserError
+from diagan.features.common import Features
 from diagan.random import numpy_generator
 
 SIDE = 6  # of a patch, in pixels
@@ -27,6 +29,7 @@ N_PLACES = 16  # a side is looked at in about so many places
 SMALLEST = 12  # pixels of the last level of the pyramid
 POOL, COLOURS = 2, 4  # answers are averaged over 2 x 2 parts, colours over 4 x 4
 MOST = 250  # images at once
+N_FEW = 16  # filters a level: a covariance of 304 features takes no more than 1,000 images of 32x32
 Images = NDArray[np.uint8]
 
 
@@ -68,6 +71,22 @@ class PatchFeatures:
     def _of(self, x: Tensor) -> Tensor:
         colours = adaptive_avg_pool2d(x, COLOURS).flatten(1)
         return torch.cat([*(level(x) for level in self.levels), colours], dim=1)
+
+
+class Patches:
+    """Features for who has no weight file: learnt from the real images, of which they depend."""
+
+    name = "patches"
+    published = False
+
+    def __init__(self, images: Images) -> None:
+        self.net = learn_features(images, n_filters=N_FEW, seed=0)
+        filters = [np.ascontiguousarray(level.filters.numpy()) for level in self.net.levels]
+        self.version = f"filters {fingerprint(*filters)}"
+        self.dim = self.net(images[:1]).shape[1]
+
+    def __call__(self, images: Tensor) -> Features:
+        return Features(self.net(images.numpy()))
 
 
 def learn_features(*sets: Images, n_filters: int, seed: int) -> PatchFeatures:

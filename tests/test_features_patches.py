@@ -4,13 +4,13 @@ import torch
 
 from diagan.data import as_input
 from diagan.errors import UserError
-from diagan.foreign.patches import GRAIN, SIDE, learn_features
+from diagan.features.patches import GRAIN, SIDE, learn_features
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_patches():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("diagan.foreign.patches.N_PATCHES", 500)
+        patch.setattr("diagan.features.patches.N_PATCHES", 500)
         yield
 
 
