@@ -6,6 +6,7 @@ from PIL import Image
 from tiny import DIGITS, POINTS, Overheard, data_of
 
 from diagan import pipeline
+from diagan.config import DrawnFaces
 from diagan.data import load_dataset
 from diagan.errors import UserError
 from diagan.evaluate import Arm, Look, evaluate_folders, evaluate_images, evaluate_run, subsets_by
@@ -172,6 +173,11 @@ def test_subsets(tmp_path):
     assert quarters[-1].indices[0] == 0  # the highest score
     scores[:4] = np.nan  # never seen: neither high nor low
     assert not {0, 1, 2, 3} & {int(i) for q in subsets_by("score", data, scores) for i in q.indices}
+    faces = load_dataset(DrawnFaces(n=200), seed=0)
+    (pale,) = subsets_by("attribute:pale", faces, None)
+    assert np.array_equal(pale.indices, np.flatnonzero(faces.attributes["pale"]))
+    with pytest.raises(UserError, match="no attribute 'pail'; did you mean pale"):
+        subsets_by("attribute:pail", faces, None)
     (tmp_path / "odd.txt").write_text("3\n5\n5\n")
     np.save(tmp_path / "odd.npy", [3, 5])
     for name in ("odd.txt", "odd.npy"):
@@ -183,7 +189,7 @@ def test_subsets(tmp_path):
     ("text", "sentence"),
     [
         ("", "no list of indices"),
-        ("a b", "expected group, score, or a file"),
+        ("a b", "expected group, score, attribute:NAME, or a file"),
         ("-1", "outside 0 to"),
         ("999999", "another dataset"),
     ],

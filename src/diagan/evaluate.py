@@ -17,7 +17,7 @@ from diagan.config import Config, ImageFolder
 from diagan.data import Dataset, load_dataset
 from diagan.data.dataset import fingerprint
 from diagan.data.folder import side_of_first
-from diagan.errors import UserError
+from diagan.errors import UserError, did_you_mean
 from diagan.features import Extractor, best_for, by_name
 from diagan.features.inception import Resize
 from diagan.findings.judging import keep_ldr
@@ -35,6 +35,7 @@ BATCH = 1_000  # generated samples at a time
 N_DEFAULT = 10_000
 N_QUARTERS = 4
 N_GRID = 64  # images in a grid
+ATTRIBUTE = "attribute:"  # as its column in samples.parquet is called
 Line = dict[str, Any]
 
 
@@ -255,11 +256,17 @@ def read_scores(run: RunDir) -> np.ndarray | None:
 
 
 def subsets_by(by: str, data: Dataset, scores: np.ndarray | None) -> list[Subset]:
-    """The groups of the data, quarters of the score, or the indices in a file."""
+    """The groups of the data, an attribute, quarters of the score, or the indices in a file."""
     if by == "group":
         members = ((name, np.flatnonzero(data.groups == i))
                    for i, name in enumerate(data.group_names))  # fmt: skip
         return [Subset(name, indices) for name, indices in members if len(indices)]
+    if by.startswith(ATTRIBUTE):
+        name = by.removeprefix(ATTRIBUTE)
+        if name not in data.attributes:
+            raise UserError(f"--by {by}: the data have no attribute {name!r}"
+                            f"{did_you_mean(name, list(data.attributes))}")  # fmt: skip
+        return [Subset(by, np.flatnonzero(data.attributes[name] == 1))]
     if by == "score":
         if scores is None:
             raise UserError("--by score needs scores: diagnose the run first")
@@ -279,7 +286,7 @@ def read_indices(path: str, n: int) -> np.ndarray:
             indices = np.array([int(word) for word in Path(path).read_text().split()], dtype=int)
     except (OSError, ValueError) as error:
         raise UserError(
-            f"--by {path}: expected group, score, or a file of indices ({error})"
+            f"--by {path}: expected group, score, attribute:NAME, or a file of indices ({error})"
         ) from None
     if indices.ndim != 1 or not len(indices) or indices.dtype.kind not in "iu":
         raise UserError(f"{path} holds no list of indices; expected whole numbers, one a line")

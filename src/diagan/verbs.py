@@ -126,7 +126,7 @@ class Evaluate:
     resize: Literal["tf1", "halfpixel"] = "tf1"
     """How Inception's input is resized: as the original graph does, or as pytorch-fid."""
     by: str = "group"
-    """Which subsets: group, score (quarters of it), or a file of dataset indices."""
+    """Which subsets: group, score (quarters of it), attribute:NAME, or a file of indices."""
     size: int | None = None
     """Side to which the images of folders are brought (default: the first real image's)."""
     seed: int | None = None

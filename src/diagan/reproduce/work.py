@@ -6,9 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow.parquet as pq
-
 from diagan import checkpoint, pipeline
 from diagan.config import Config, DemoDigits, DrawnFaces, Gaussians25, SingleGaussian
 from diagan.engine import resolve
@@ -20,7 +17,7 @@ from diagan.reproduce.branch import find_trunk, graft
 from diagan.reproduce.plan import Job, Unit, phase1_key, split_subset, stage_key
 from diagan.reproduce.store import STORE, keep
 from diagan.reproduce.timing import Clock, own_features
-from diagan.rundir import RunDir, locked, read_json, read_lines, replacing, write_json
+from diagan.rundir import RunDir, locked, read_json, read_lines, write_json
 from diagan.weights import find_weights
 
 MADE = (SingleGaussian, Gaussians25, DemoDigits, DrawnFaces)  # data that need no files
@@ -182,10 +179,9 @@ class Workshop:
             name, subset = split_subset(protocol)
             by_subset.setdefault(subset, []).append(name)
         for subset, names in by_subset.items():
-            by = str(subset_file(run, subset)) if subset else "group"
             look = Look(own_features(self.settings(unit.job)))
             with locked(run):
-                evaluate_run(run.path, names, arms=[unit.what], by=by, look=look)
+                evaluate_run(run.path, names, arms=[unit.what], by=subset or "group", look=look)
 
     def keep_all(self, jobs: Iterable[Job]) -> None:
         """The small files of runs that were finished before, too."""
@@ -217,15 +213,6 @@ class Workshop:
                 more["trunk"] = {"run": trunk.run.path.name, "step": trunk.step}
             write_json(run.provenance, read_json(run.provenance) | more)
         return run
-
-
-def subset_file(run: RunDir, column: str) -> Path:
-    """The indices of the samples that have an attribute, one a line, under the attribute's name."""
-    has = pq.read_table(run.samples, columns=[column])[column].to_numpy() == 1
-    path = run.path / "subsets" / f"{column}.txt"
-    with replacing(path) as temporary:
-        temporary.write_text("".join(f"{index}\n" for index in np.flatnonzero(has)))
-    return path
 
 
 def end_of(c: Config, stage: str) -> int:
