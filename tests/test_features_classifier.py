@@ -152,6 +152,15 @@ def test_it_goes_on_from_the_last_epoch_to_the_same_weights(settings):
     assert train(settings, data)[1:] == (2, pytest.approx(minutes))  # nothing is left to do
 
 
+def test_it_goes_on_from_an_earlier_file(settings, stored):
+    net, path = stored
+    now = replace(settings, start=path, minutes=1e-9)  # nothing is left of these
+    again, _, _ = train(now, Split(torch.zeros(8, 3, 32, 32, dtype=torch.uint8), torch.zeros(8)))
+    weights = again.convolutions[0].weight
+    assert torch.allclose(weights, net.convolutions[0].weight, atol=1e-3)
+    assert "--start" in now.command
+
+
 def test_it_stops_in_time(settings):
     _, epochs, _ = train(replace(settings, epochs=1000, minutes=1 / 60 / 4), easy())
     assert 0 < epochs < 1000
@@ -160,6 +169,8 @@ def test_it_stops_in_time(settings):
 def test_the_rate_rises_and_falls_or_is_the_papers(settings):
     cycle = [settings.rate(done) for done in (0, 0.1, 0.2, 0.6, 1)]
     assert cycle == pytest.approx([0, 1.5e-3, 3e-3, 1.5e-3, 0])
+    fall = replace(settings, schedule="fall")
+    assert [fall.rate(done) for done in (0, 0.5, 1)] == pytest.approx([1e-3, 5e-4, 0])
     paper = replace(settings, schedule="paper")
     assert [paper.rate(done) for done in (0, 0.83, 0.84, 0.99)] == [1e-3, 1e-3, 1e-4, 1e-4]
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from diagan import cli
+from diagan.metrics.ranks import correlation, ranks
 from diagan.rundir import RunDir, read_json, write_json
-from diagan.stability import compare_runs, correlation, ranks, stability
+from diagan.stability import compare_runs, stability
 
 GROUPS = np.repeat(["a", "b"], [900, 100])
 

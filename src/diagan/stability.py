@@ -15,6 +15,7 @@ from diagan.config import Score
 from diagan.diagnosis import Diagnosis
 from diagan.errors import UserError
 from diagan.foreign import diagnosed
+from diagan.metrics.ranks import correlation, overlap, ranks
 from diagan.rundata import load_data, read_settings
 from diagan.rundir import RunDir, read_json, write_json
 
@@ -66,26 +67,6 @@ def stability(scores: Mapping[str, ArrayLike], groups: ArrayLike, top: float = T
         for group in np.unique(members)
     }  # fmt: skip
     return Stability(pairs, top, n_top / len(members), by_group)
-
-
-def ranks(values: ArrayLike) -> Floats:
-    """From 0 for the lowest to 1 for the highest [N]; equal values share their mean rank."""
-    _, inverse, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts + 1) / 2  # from 0
-    return np.asarray(middle[inverse] / max(len(inverse) - 1, 1), dtype=np.float64)
-
-
-def correlation(a: Floats, b: Floats) -> float:
-    """Of two arrays of ranks: Spearman's; 0 where one of them is all the same."""
-    if a.std() == 0 or b.std() == 0:
-        return 0.0
-    return float(np.corrcoef(a, b)[0, 1])
-
-
-def overlap(a: Floats, b: Floats, n_top: int) -> float:
-    """Share of the n_top highest of one that are among those of the other."""
-    highest = [set(np.argsort(-values, kind="stable")[:n_top].tolist()) for values in (a, b)]
-    return len(highest[0] & highest[1]) / n_top
 
 
 # --- run folders ---------------------------------------------------------------------------------

@@ -45,8 +45,11 @@ class Settings:
     epochs: int = 5
     minutes: float = inf
     """Stop by then, with the schedule brought forward."""
-    schedule: Literal["cycle", "paper"] = "cycle"
-    """cycle: the rate rises for a fifth and falls to nothing, for few epochs; paper: for 50."""
+    schedule: Literal["cycle", "fall", "paper"] = "cycle"
+    """cycle: the rate rises for a fifth and falls to nothing, for few epochs; fall: from the paper's
+    to nothing, to go on with --start; paper: for 50 epochs."""
+    start: Path | None = None
+    """The file of an earlier training, to go on from."""
     batch_size: int = 32
     """128 in the paper."""
     seed: int = 0
@@ -54,6 +57,7 @@ class Settings:
     @property
     def command(self) -> str:
         limit = "" if self.minutes == inf else f" --minutes {self.minutes:g}"
+        limit += f" --start {self.start.name}" if self.start else ""
         return (
             f"python -m diagan.features.train_classifier {self.dataset} --epochs {self.epochs}"
             f"{limit} --schedule {self.schedule} --batch-size {self.batch_size} --seed {self.seed}"
@@ -63,6 +67,8 @@ class Settings:
         """Learning rate when a share of the training is done."""
         if self.schedule == "paper":
             return LR if done < 42 / 50 else LR / 10
+        if self.schedule == "fall":
+            return LR * (1 - done)
         return PEAK * min(done / RISE, (1 - done) / (1 - RISE))
 
 
@@ -103,6 +109,8 @@ def train(settings: Settings, data: Split) -> tuple[Classifier, float, float]:
     with torch.random.fork_rng(devices=[]):
         seed_torch(settings.seed, "classifier/init")
         net = Classifier(data.images.shape[1])
+    if settings.start:
+        net = load_classifier(settings.start)[0]
     adam = torch.optim.Adam(net.parameters(), lr=LR, fused=True)
     folder = _partial(settings)
     first, minutes = _resume(folder, settings.dataset, net, adam)
@@ -183,8 +191,9 @@ def main() -> None:
     try:
         training, test = load_classes(settings)
         net, epochs, minutes = train(settings, training)
+        before = [load_classifier(settings.start)[1]["command"]] if settings.start else []
         about = {
-            "command": settings.command,
+            "command": "; then ".join([*before, settings.command]),
             "date": datetime.now(UTC).date().isoformat(),
             "epochs": f"{epochs:.2f}",
             "minutes": f"{minutes:.1f}",

@@ -70,10 +70,15 @@ def squared_distances(x: Floats, y: Floats) -> NDArray[np.float64]:
 
 
 def image_features(images: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Pixels 0 to 1 of images [N, H, W, C], averaged in blocks down to a side of 16, [N, F]."""
-    n, height, width, channels = images.shape
-    by, across = max(1, height // SIDE), max(1, width // SIDE)
+    """Of images [N, H, W, C] as the report has them: [N, F]."""
+    return blocks(images.transpose(0, 3, 1, 2), SIDE)
+
+
+def blocks(images: NDArray[np.generic], side: int) -> NDArray[np.float32]:
+    """Pixels 0 to 1 of images [N, C, H, W], averaged in blocks down to about `side` x `side`."""
+    n, c, height, width = images.shape
+    by, across = max(1, height // side), max(1, width // side)
     rows, columns = height // by, width // across  # what is left over at the edge is left out
-    cut = images[:, : rows * by, : columns * across].astype(np.float32) / 255
-    blocks = cut.reshape(n, rows, by, columns, across, channels).mean(axis=(2, 4))
-    return np.asarray(blocks.reshape(n, -1), dtype=np.float32)
+    cut = images[:, :, : rows * by, : columns * across].astype(np.float32)
+    means = cut.reshape(n, c, rows, by, columns, across).mean(axis=(3, 5))
+    return np.asarray(means.reshape(n, -1) / 255, dtype=np.float32)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from diagan.findings.closeness import blocks
 from diagan.random import numpy_generator
 
 Floats = NDArray[np.float32]
@@ -176,16 +177,7 @@ def small_pixels(values: NDArray[np.generic], chosen: NDArray[np.int64]) -> Floa
     """Images averaged down to about 8 x 8, in [0, 1]; points as they are: [M, F]."""
     if values.ndim != 4:
         return np.asarray(values[chosen], dtype=np.float32)
-    return np.concatenate([_pooled(values[chosen[part]]) for part in _parts(len(chosen))])
-
-
-def _pooled(images: NDArray[np.generic]) -> Floats:
-    n, c, height, width = images.shape
-    by, across = max(1, height // SIDE), max(1, width // SIDE)
-    rows, columns = height // by, width // across  # what is left over at the edge is left out
-    cut = images[:, :, : rows * by, : columns * across].astype(np.float32)
-    means = cut.reshape(n, c, rows, by, columns, across).mean(axis=(3, 5))
-    return np.asarray(means.reshape(n, -1) / 255, dtype=np.float32)
+    return np.concatenate([blocks(values[chosen[part]], SIDE) for part in _parts(len(chosen))])
 
 
 def _each(

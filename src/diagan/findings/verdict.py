@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from diagan.findings.calibration import GAP_LIMIT
 from diagan.findings.evidence import (
     PROBE,
     Count,
@@ -28,7 +29,6 @@ COLLAPSED = 10.0  # two fakes are this much likelier near copies than two reals 
 COLLAPSED_MASS = 0.5  # or groups with this share of the data are dropped
 JUNK = 0.015  # of the samples at both ends of D's opinion
 D_WON = 0.99  # D's mean output on reals, and 1 less that on fakes
-GAP = 0.25  # as calibration.GAP_LIMIT: D gives training reals this much more than held-out ones
 TOO_MANY = 1.5  # times what the data have
 
 Kind = Literal[
@@ -323,14 +323,14 @@ def d_has_won(e: Evidence) -> Finding | None:
 
 def overfitted(e: Evidence) -> Finding | None:
     gap = e.ldr_gap
-    if gap is None or not gap.low > GAP:
+    if gap is None or not gap.low > GAP_LIMIT:
         return None
     return measured(
         "not_sure",
         f"D knows its training samples by heart: it gives them {gap.value:.2g} more than samples "
         "that it never saw, and the scores contain that.",
         "Give D a gradient penalty (--penalty.r1) or augmentation, or more data.",
-        "mean LDR of training samples less that of held-out ones", gap, GAP,
+        "mean LDR of training samples less that of held-out ones", gap, GAP_LIMIT,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from diagan.config import flat
+from diagan.metrics.ranks import correlation, overlap, ranks
 from diagan.report import pictures
 from diagan.report.contents import Contents, arm_label
 from diagan.report.sections.common import Section
@@ -122,11 +123,10 @@ def _agreement(names: list[str], runs: list[Contents]) -> list[dict[str, Any]]:
         if a.samples is None or b.samples is None or not _same_data(a, b):
             continue
         known = np.isfinite(a.samples.score) & np.isfinite(b.samples.score)
-        x, y = (np.argsort(np.argsort(c.samples.score[known])) for c in (a, b) if c.samples)
+        x, y = (ranks(c.samples.score[known]) for c in (a, b) if c.samples)
         n_top = max(1, round(TOP_SHARE * len(x)))
-        shared = np.mean(x[y >= len(y) - n_top] >= len(x) - n_top)
-        found.append({"runs": (name, other), "spearman": float(np.corrcoef(x, y)[0, 1]),
-                      "shared_top": float(shared), "by_chance": TOP_SHARE})  # fmt: skip
+        found.append({"runs": (name, other), "spearman": correlation(x, y),
+                      "shared_top": overlap(x, y, n_top), "by_chance": TOP_SHARE})  # fmt: skip
     return found
 
 

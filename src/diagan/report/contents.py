@@ -37,6 +37,7 @@ ARMS = {
     ("phase1", True): "GAN after phase 1 with rejection",
     ("fake", False): "the generator",  # of a diagnosis of two folders
 }
+DATA_ARM = ARMS["data", False]
 # Okabe and Ito's colours without black and yellow: told apart by the colour-blind, on white and
 # on black.
 PALETTE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from diagan.findings.closeness import SIDE
+
 GRID = 560  # pixels a side at most
 QUALITIES = (90, 75, 55)
-FEATURE_SIDE = 16  # pixels a side in which images are compared
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def sprite(images: np.ndarray, budget: int) -> Sprite:
             if file.tell() <= budget:
                 break
         else:
-            if min(h, w) <= FEATURE_SIDE:  # noise of a thousand samples: let it be large
+            if min(h, w) <= SIDE:  # noise of a thousand samples: let it be large
                 break
             images = _halved(images)
             _, h, w, _ = images.shape
@@ -103,16 +104,6 @@ def grid(file: Path, part: float = 1.0, side: int = GRID) -> str:
         shown = image.crop((0, 0, round(image.width * part), round(image.height * part)))
     shown.thumbnail((side, side))
     return data_uri(shown)
-
-
-def features(images: np.ndarray) -> np.ndarray:
-    """uint8 [n, h, w, C] -> float32 [n, F] of about 16 x 16 pixels, in which images compare."""
-    n, h, w, c = images.shape
-    by_h, by_w = max(1, h // FEATURE_SIDE), max(1, w // FEATURE_SIDE)
-    whole = images[:, : h // by_h * by_h, : w // by_w * by_w]
-    blocks = whole.reshape(n, h // by_h, by_h, w // by_w, by_w, c)
-    means: np.ndarray = blocks.mean(axis=(2, 4), dtype=np.float32)
-    return means.reshape(n, -1) / 255
 
 
 def nearest(*, real: np.ndarray, fake: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from diagan.findings.closeness import image_features
 from diagan.report import pictures
 from diagan.report.contents import Contents, readable
 from diagan.report.sections.common import Section, capital
@@ -38,7 +39,7 @@ def _pairs(c: Contents) -> list[dict[str, Any]]:
     if c.fakes[WITHOUT].shape[1:] != c.fakes[WITH].shape[1:]:
         return []
     n = min(2 * N_PAIRS, *(len(c.fakes[name]) for name in (WITHOUT, WITH)))
-    before, after = (pictures.features(c.fakes[name][:n]) for name in (WITHOUT, WITH))
+    before, after = (image_features(c.fakes[name][:n]) for name in (WITHOUT, WITH))
     order = np.argsort(-((before - after) ** 2).sum(axis=1), kind="stable")[:N_PAIRS]
     return [
         {"number": int(i), "positions": [c.fake_sprites[name].position(int(i))

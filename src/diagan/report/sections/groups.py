@@ -3,10 +3,10 @@
 import math
 from typing import Any
 
-from diagan.report.contents import Contents, arm_label
+from diagan.metrics import MIN_GROUP
+from diagan.report.contents import DATA_ARM, Contents, arm_label
 from diagan.report.sections.common import Section, bounds, interval
 
-MIN_GROUP = 10  # fewer samples say too little to judge a group by
 RATIOS = (0.1, 0.25, 0.5, 1, 2, 4)  # marks of the axis: share made / share of the data
 LOWEST, HIGHEST = 0.05, 8.0  # the ends of the axis
 
@@ -45,9 +45,6 @@ def groups(c: Contents) -> Section | None:
         {"groups": found, "probes": probes},
         sources=("diagnosis.json", "metrics.jsonl"),
     )  # fmt: skip
-
-
-DATA_ARM = "real data, same probe"
 
 
 def _bars(c: Contents, group: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from diagan.findings.closeness import image_features
 from diagan.report import pictures
 from diagan.report.contents import OTHER_COLOUR, Contents, Samples
 from diagan.report.sections.common import Section, legend, packed
@@ -147,9 +148,9 @@ def _nearest(c: Contents) -> list[dict[str, Any]]:
     """For every chosen picture the nearest of each arm, and how many are nearer to theirs."""
     if c.sprite is None:
         return []
-    real, found = pictures.features(c.thumbnails[1]), []
+    real, found = image_features(c.thumbnails[1]), []
     for number, (label, images) in enumerate(c.fakes.items()):
-        fake = pictures.features(images)
+        fake = image_features(images)
         if fake.shape[1] != real.shape[1]:
             continue
         nearest, distance = pictures.nearest(real=real, fake=fake, n=N_NEAREST)

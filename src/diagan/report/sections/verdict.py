@@ -12,7 +12,7 @@ from diagan.findings.junk import JUNK, find_junk
 from diagan.findings.verdict import verdict as judge
 from diagan.metrics.shares import wilson
 from diagan.random import numpy_generator
-from diagan.report.contents import ARMS, Contents
+from diagan.report.contents import ARMS, DATA_ARM, Contents
 from diagan.report.sections.common import Section, thumbs
 
 TAIL = 0.1  # of the log
@@ -62,7 +62,7 @@ def evidence(c: Contents) -> Evidence:
 def judged_arm(c: Contents) -> str | None:
     """The GAN as it is without Dia-GAN, or whatever was measured."""
     there = [*c.shares, *c.fakes]
-    others = [arm for arm in there if arm not in DIA and arm != ARMS["data", False]]
+    others = [arm for arm in there if arm not in DIA and arm != DATA_ARM]
     return first(PLAIN, there) or first(others, there) or first(DIA, there)
 
 
