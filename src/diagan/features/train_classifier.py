@@ -46,8 +46,8 @@ class Settings:
     minutes: float = inf
     """Stop by then, with the schedule brought forward."""
     schedule: Literal["cycle", "fall", "paper"] = "cycle"
-    """cycle: the rate rises for a fifth and falls to nothing, for few epochs; fall: from the paper's
-    to nothing, to go on with --start; paper: for 50 epochs."""
+    """cycle: the rate rises for a fifth and falls to nothing, for few epochs; fall: it falls from
+    the paper's to nothing, to go on with --start; paper: for 50 epochs."""
     start: Path | None = None
     """The file of an earlier training, to go on from."""
     batch_size: int = 32
