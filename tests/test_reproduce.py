@@ -450,7 +450,7 @@ def test_hours_from_a_log(tmp_path):
 
 
 def test_numbers_by_attribute(tmp_path):
-    """Table 6: of who has it and who has not, and the file of those who have."""
+    """Table 6: of who has it and who has not."""
     run = RunDir(tmp_path)
     columns = {"attribute:Bald": [1, 0, 0, 1], "ldrv": [0.5, 0.1, 0.3, 0.7], "score": [4, 1, 2, 3]}
     pq.write_table(pa.table(columns), run.samples)
@@ -460,8 +460,6 @@ def test_numbers_by_attribute(tmp_path):
         ("ldrv", "attribute:Bald"): 0.6, ("ldrv", "not attribute:Bald"): 0.2,
         ("score", "attribute:Bald"): 3.5, ("score", "not attribute:Bald"): 1.5,
     })  # fmt: skip
-    file = work.subset_file(run, "attribute:Bald")
-    assert (file.stem, file.read_text()) == ("attribute:Bald", "0\n3\n")
 
 
 def test_a_run_that_diverged_is_told_in_the_table(tiny, monkeypatch):
