@@ -36,16 +36,17 @@ N_FILTERS = 16
 ARMS = ("plain", "weighted", "weighted+drs")
 
 SEEN = """What is to be seen (cifar10.png): the highest scored training images show one thing,
-mostly an aeroplane, on an even ground: grey or blue sky, white, a single strong colour. The lowest scored
-are full of middling colours and texture up to their edges: dogs, frogs, deer, trucks in the whole
-width of the picture. What is generated says why: blurred scenes with soft, mixed colours, each with
-the same knot of strokes in the middle, and hardly an even ground among them. A few have a dark
-thing before a white or blue ground, like a ship or a car. Dia-GAN's have more contrast and the same knot;
-even grounds are not back after 500 steps, and no class can be named in any of the images.
+mostly an aeroplane, on an even ground: grey or blue sky, white, a single strong colour. The
+lowest scored are full of middling colours and texture up to their edges: dogs, frogs, deer,
+trucks in the whole width of the picture. What is generated says why: blurred scenes with soft,
+mixed colours, each with the same knot of strokes in the middle, and hardly an even ground among
+them. A few have a dark thing before a white or blue ground, like a ship or a car. Dia-GAN's have
+more contrast and the same knot; even grounds are not back after 500 steps, and no class can be
+named in any of the images.
 
 The distance falls to half by step 500 and stays until 750; then phase 1 gets worse, up to 5.2 at
-its end, while D goes on to win (its AUC on held-out images is 0.90). From there the plain GAN ends
-at 5.0, Dia-GAN, after a rise, at 5.0, and at 4.2 with rejection, the best of the three."""
+its end, while D goes on to win (its AUC on held-out images is 0.90). From there the plain GAN
+ends at 5.0, Dia-GAN, after a rise, at 5.0, and at 4.2 with rejection, the best of the three."""
 
 
 def distances(run: RunDir, data: Dataset) -> dict[str, dict[str, float]]:
