@@ -101,7 +101,7 @@ def refuse_other_run(folder: RunDir, settings: Config, budget_seconds: float | N
     """A folder holds one run: going on with it under another config is refused."""
     if not folder.config.exists():
         return
-    there = config.flat(config.loads(folder.config.read_text(), str(folder.config)))
+    there = config.flat(read_settings(folder))
     mine = config.flat(settings)
     free = {"steps", "record.every"} if budget_seconds else set()  # they follow from the budget
     differ = [key for key in mine if mine[key] != there.get(key) and key not in free]

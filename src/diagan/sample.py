@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from diagan import checkpoint, config
+from diagan import checkpoint
 from diagan.batches import at_once
 from diagan.config import Config
 from diagan.device import best_device, device_of
@@ -20,6 +20,7 @@ from diagan.methods.ema import averaged
 from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
 from diagan.networks import build
 from diagan.reject import RejectionSampler
+from diagan.rundata import read_settings
 from diagan.rundir import RunDir, open_run, read_json, refuse_filled
 
 BATCH = 256  # samples at once at most
@@ -126,7 +127,7 @@ def load_generator(path: str | Path, arm: str | None = None) -> TrainedGenerator
 
 
 def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
-    settings = config.loads(run.config.read_text(), str(run.config))
+    settings = read_settings(run)
     where = run.checkpoints / checkpoint.folder_name(arm, step)
     tensors = checkpoint.load(where)
     shape = tuple(read_json(run.provenance)["shape"])

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from diagan import config
 from diagan.config import ColoredMnist, MnistFmnist
 from diagan.data import Dataset
 from diagan.errors import UserError
@@ -13,6 +12,7 @@ from diagan.features.inception import InceptionFeatures, Resize
 from diagan.features.own import DiscriminatorFeatures, Own, Pixels
 from diagan.features.patches import SMALLEST, Patches
 from diagan.networks.classifier import SIZE
+from diagan.rundata import read_settings
 from diagan.rundir import RunDir
 from diagan.sample import load_generator
 from diagan.weights import find_weights, load_weights
@@ -84,7 +84,7 @@ def best_for(
     if run is None:
         is_tiny = min(dataset.shape[1:]) < SMALLEST
         return Pixels(dataset.shape) if is_tiny else Patches(dataset.values)
-    data = config.loads(run.config.read_text(), str(run.config)).data
+    data = read_settings(run).data
     if isinstance(data, ColoredMnist | MnistFmnist) and data.size == SIZE:
         return by_name(f"classifier-{data.kind}", dataset.shape)
     return by_name("discriminator", dataset.shape, run=run)

@@ -56,11 +56,11 @@ class Settings:
 
     @property
     def command(self) -> str:
-        limit = "" if self.minutes == inf else f" --minutes {self.minutes:g}"
-        limit += f" --start {self.start.name}" if self.start else ""
+        more = "" if self.minutes == inf else f" --minutes {self.minutes:g}"
+        more += f" --start {self.start.name}" if self.start else ""
         return (
             f"python -m diagan.features.train_classifier {self.dataset} --epochs {self.epochs}"
-            f"{limit} --schedule {self.schedule} --batch-size {self.batch_size} --seed {self.seed}"
+            f"{more} --schedule {self.schedule} --batch-size {self.batch_size} --seed {self.seed}"
         )
 
     def rate(self, done: float) -> float:
@@ -106,11 +106,7 @@ def train(settings: Settings, data: Split) -> tuple[Classifier, float, float]:
     """
     if settings.epochs < 1 or settings.batch_size < 2 or settings.minutes <= 0:
         raise UserError("expected --epochs from 1, --batch-size from 2, and --minutes over 0")
-    with torch.random.fork_rng(devices=[]):
-        seed_torch(settings.seed, "classifier/init")
-        net = Classifier(data.images.shape[1])
-    if settings.start:
-        net = load_classifier(settings.start)[0]
+    net = _first_weights(settings, data.images.shape[1])
     adam = torch.optim.Adam(net.parameters(), lr=LR, fused=True)
     folder = _partial(settings)
     first, minutes = _resume(folder, settings.dataset, net, adam)
@@ -140,6 +136,14 @@ def train(settings: Settings, data: Split) -> tuple[Classifier, float, float]:
                  "clock": {"minutes": torch.tensor(minutes)}}  # fmt: skip
         checkpoint.save(folder, settings.dataset, epoch + 1, files)
     return net, settings.epochs, minutes
+
+
+def _first_weights(settings: Settings, channels: int) -> Classifier:
+    if settings.start:
+        return load_classifier(settings.start)[0]
+    with torch.random.fork_rng(devices=[]):
+        seed_torch(settings.seed, "classifier/init")
+        return Classifier(channels)
 
 
 def _step(net: Classifier, adam: torch.optim.Optimizer, images: Tensor, classes: Tensor) -> int:

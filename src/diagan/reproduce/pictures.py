@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow.parquet as pq
 from PIL import Image, ImageDraw, ImageFont
 
-from diagan import checkpoint, config
+from diagan import checkpoint
 from diagan.data import Dataset
 from diagan.experiments.cells import Cell
 from diagan.ldr import discrepancy_score
 from diagan.random import numpy_generator
 from diagan.record import LdrRecord
+from diagan.rundata import read_settings
 from diagan.rundir import RunDir, replacing
 from diagan.sample import image_grid, load_at
 
@@ -101,7 +102,7 @@ def intensity(cell: Cell, run: RunDir, data: Dataset) -> Image.Image:
     """Figure 3d: lowest and highest scored, and generated."""
     ranked = order(run, "")
     step = checkpoint.steps(run.checkpoints, "phase1")[-1]
-    seed = config.loads(run.config.read_text(), str(run.config)).seed
+    seed = read_settings(run).seed
     kinds = {
         "lowest": np.asarray(data.values[ranked[:N_COUNTED]]),
         "highest": np.asarray(data.values[ranked[::-1][:N_COUNTED]]),
@@ -117,7 +118,7 @@ def intensity(cell: Cell, run: RunDir, data: Dataset) -> Image.Image:
 def traces(cell: Cell, run: RunDir, data: Dataset) -> Image.Image:
     """Figure A1: 50 random samples over the records, three of them in colour."""
     record = LdrRecord(run.record, data.n)
-    seed = config.loads(run.config.read_text(), str(run.config)).seed
+    seed = read_settings(run).seed
     chosen = numpy_generator(seed, "figures/traces").permutation(data.n)[:N_TRACED]
     rows = []
     for logits in record:

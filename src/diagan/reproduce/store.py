@@ -13,6 +13,7 @@ from PIL import Image
 
 from diagan import config, ldr
 from diagan.config import Config
+from diagan.rundata import read_settings
 from diagan.rundir import RunDir, read_json, read_lines, replacing, write_json
 
 Line = dict[str, Any]
@@ -25,7 +26,7 @@ GRIDS = ("phase1", "plain", "weighted", "phase1_drs", "plain_drs", "weighted_drs
 
 def keep(run: RunDir, folder: Path) -> None:
     """Config, thinned log, metrics, diagnosis, provenance and grids of a run into a folder."""
-    settings = config.loads(run.config.read_text(), str(run.config))
+    settings = read_settings(run)
     stored = config.to_json(settings) | {"data_root": None}
     write_json(folder / "config.json", stored)
     write_json(folder / "provenance.json", provenance_of(run))
