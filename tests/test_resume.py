@@ -23,10 +23,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from tiny import DIGITS
 
 from diagan import pipeline
-from diagan.config import Config, Optim, Score
+from diagan.config import Config, ImageFolder, Optim, Score
 from diagan.errors import UserError
 
 FEW = [
@@ -428,6 +429,19 @@ def test_other_data_are_refused(unfinished: Path):
     with pytest.raises(UserError, match="the data are not those"):
         go_on(unfinished)
     assert contents(unfinished) == before
+
+
+def test_data_that_were_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    for i, image in enumerate(np.random.default_rng(0).integers(0, 256, (40, 32, 32), np.uint8)):
+        Image.fromarray(image).save(tmp_path / "mine" / f"{i}.png")
+    few = replace(DIGITS, data=ImageFolder(path="mine"))
+    pipeline.run(few, "run", stage="phase1")
+    (tmp_path / "mine").rename("there")
+    pipeline.run(replace(few, data=ImageFolder(path="there")), "run")
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["data"]["path"] == "there"
+    assert (tmp_path / "run" / "report.html").exists()
 
 
 @pytest.fixture(scope="module")

@@ -57,8 +57,11 @@ def run(
         for note in dataset.notes:
             shown.say(note)
         if fabric.broadcast(folder.config.exists()):
-            settings = read_settings(folder)
             refuse_other_data(folder, dataset)
+            there, asked = read_settings(folder), settings
+            settings = dataclasses.replace(there, data=asked.data, data_root=asked.data_root)
+            if fabric.is_global_zero and settings != there:  # the data were moved
+                write_json(folder.config, config.to_json(settings))
             shown.say(f"going on with {folder.path}")
         else:
             # Rank 0's timing holds for all.
@@ -98,12 +101,16 @@ def work(world: World, should_stop: Callable[[], bool], stage: str | None = None
 
 
 def refuse_other_run(folder: RunDir, settings: Config, budget_seconds: float | None) -> None:
-    """A folder holds one run: going on with it under another config is refused."""
+    """A folder holds one run: going on with it under another config is refused.
+
+    Where its data lie is left out: their fingerprint tells whether they are the same.
+    """
     if not folder.config.exists():
         return
     there = config.flat(read_settings(folder))
     mine = config.flat(settings)
-    free = {"steps", "record.every"} if budget_seconds else set()  # they follow from the budget
+    free = {"data.path", "data_root"}
+    free |= {"steps", "record.every"} if budget_seconds else set()  # they follow from the budget
     differ = [key for key in mine if mine[key] != there.get(key) and key not in free]
     if differ:
         raise UserError(

@@ -2,9 +2,11 @@
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
+from typing import TypeVar
 
+T = TypeVar("T")
 PLAIN_EVERY = 30.0  # seconds between plain lines
 
 
@@ -98,6 +100,15 @@ def display(speaks: bool = True) -> Display:
     if not speaks:
         return Silent()
     return LiveDisplay() if sys.stdout.isatty() else Display()
+
+
+def counted(things: Iterable[T], n: int, about: str) -> Iterable[T]:
+    """The same n things; on a terminal with a bar that shows how many came."""
+    if not sys.stdout.isatty():
+        return things
+    from rich.progress import track
+
+    return track(things, about, total=n, transient=True)
 
 
 def duration(seconds: float) -> str:

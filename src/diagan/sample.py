@@ -19,6 +19,7 @@ from diagan.losses import LOSSES
 from diagan.methods.ema import averaged
 from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
 from diagan.networks import build
+from diagan.progress import counted
 from diagan.reject import RejectionSampler
 from diagan.rundata import read_settings
 from diagan.rundir import RunDir, open_run, read_json, refuse_filled
@@ -175,7 +176,8 @@ def write_samples(
         np.save(folder / "points.npy", np.concatenate([first, *batches]))
     else:
         image_grid(first[:N_GRID], scale=2).save(f"{folder}.png")
-        for number, image in enumerate(chain(first, chain.from_iterable(batches))):
+        images = chain(first, chain.from_iterable(batches))
+        for number, image in enumerate(counted(images, n, "drawing")):
             pixels = image.transpose(1, 2, 0)
             picture = Image.fromarray(pixels.squeeze(2) if len(image) == 1 else pixels)
             picture.save(folder / f"{number:06d}.png")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diagan.errors import UserError
-from diagan.findings.clusters import k_means
+from diagan.findings.clusters import k_means, squared_distances
 
 N_KINDS = 10  # more would be smaller, and a middling GAN misses some small ones
 NEAR = 1e-3  # share of the pairs of reals that count as near copies,
@@ -59,14 +59,6 @@ def kinds(
     member, centres = k_means(np.asarray(real, dtype=np.float64), N_KINDS, seed=seed)
     nearest = squared_distances(fake, centres).argmin(axis=1)
     return np.bincount(member, minlength=N_KINDS), np.bincount(nearest, minlength=N_KINDS)
-
-
-def squared_distances(x: Floats, y: Floats) -> NDArray[np.float64]:
-    """[N, M]; copies may be a rounding error apart."""
-    centre = y.mean(axis=0, dtype=np.float64)  # products lose fewer digits there
-    x, y = x - centre, y - centre
-    squares = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) - 2 * x @ y.T
-    return np.asarray(np.maximum(squares, 0.0), dtype=np.float64)
 
 
 def image_features(images: NDArray[np.uint8]) -> NDArray[np.float32]:

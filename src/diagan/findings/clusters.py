@@ -73,10 +73,12 @@ def _k_means_once(x: Floats, k: int, rng: np.random.Generator) -> tuple[Ints, Fl
     return member, centres, float(squared_distances(x, centres).min(axis=1).sum())
 
 
-def squared_distances(x: Floats, y: Floats) -> Floats:
-    """[M, F], [k, F] -> [M, k]; never below zero."""
+def squared_distances(x: NDArray[np.floating], y: NDArray[np.floating]) -> Floats:
+    """[M, F], [k, F] -> [M, k]; never below zero, copies may be a rounding error apart."""
+    centre = y.mean(axis=0, dtype=np.float64)  # products lose fewer digits there
+    x, y = x - centre, y - centre
     squares = np.square(x).sum(axis=1)[:, None] + np.square(y).sum(axis=1)
-    return np.asarray(np.maximum(squares - 2 * x @ y.T, 0))
+    return np.asarray(np.maximum(squares - 2 * x @ y.T, 0), dtype=np.float64)
 
 
 def silhouette(x: Floats, member: Ints) -> Floats:
