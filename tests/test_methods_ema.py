@@ -12,7 +12,7 @@ from torch import nn
 from diagan import checkpoint, pipeline
 from diagan.config import Methods
 from diagan.game import Moment
-from diagan.methods.ema import EMA, averaged
+from diagan.methods.ema import EMA, averages
 from diagan.sample import load_generator
 from diagan.stages import new_game, restore, stages, train_stage
 from diagan.train import train
@@ -96,11 +96,20 @@ def test_the_average_is_what_is_drawn_from(tmp_path):
     weights = dict(trained.g.named_parameters())
     assert same(weights, {name: files["state"][f"ema.{name}"] for name in weights})
     assert not any(torch.equal(weights[name], files["G"][name]) for name in weights)
-    buffers = dict(trained.g.named_buffers())
-    assert buffers and same(buffers, {name: files["G"][name] for name in buffers})
     assert np.isfinite(trained.sample(2, drs=False)).all()
 
 
+def test_batchnorm_knows_the_averaged_weights(tmp_path):
+    config = with_ema(replace(DIGITS, phase1_share=1.0), 0.5)
+    trained = load_generator(pipeline.run(config, tmp_path / "run").path)
+    layers = list(trained.g)
+    first = next(i for i, layer in enumerate(layers) if isinstance(layer, nn.BatchNorm2d))
+    with torch.no_grad():
+        seen = nn.Sequential(*layers[:first])(torch.randn(5_000, config.network.latent))
+    means, deviations = seen.mean(dim=(0, 2, 3)), seen.std(dim=(0, 2, 3))
+    assert torch.allclose(layers[first].running_mean, means, atol=0.1 * float(deviations.mean()))
+    assert torch.allclose(layers[first].running_var.sqrt(), deviations, rtol=0.1)
+
+
 def test_without_an_average_g_is_drawn_from_as_it_is():
-    g = {"weight": torch.ones(1)}
-    assert averaged(g, {"record.mean": torch.zeros(3)}) == g
+    assert averages({"record.mean": torch.zeros(3)}) == {}

@@ -1,5 +1,6 @@
 """What looks on while a run trains: the record, the log, the grids, the checkpoints."""
 
+import copy
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,14 +9,13 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from diagan import checkpoint, ldr
 from diagan.batches import at_once
 from diagan.data import as_input
 from diagan.errors import UserError
 from diagan.game import Moment, Observer, Parts, Turn
-from diagan.methods.ema import averaged
+from diagan.methods.ema import averages, settle
 from diagan.progress import Display
 from diagan.record import LdrRecord, score_all
 from diagan.rundir import RunDir, append_line, read_lines, replacing
@@ -153,12 +153,12 @@ def grids(folder: Path, stage: str, game: Game, every: int, n: int = 64) -> Obse
 
     def look(moment: Moment) -> None:
         if game.draws.fabric.is_global_zero:
-            g = game.g.net.eval()
-            weights = averaged(dict(g.named_parameters()), game.parts.state)
+            g = copy.deepcopy(game.g.net).eval()
+            if average := averages(game.parts.state):
+                g.load_state_dict(average, strict=False)
+                settle(g, game.draws.n_latent)
             with torch.no_grad():
-                parts = (functional_call(g, weights, z) for z in latents.split(size))
-                images = as_stored(torch.cat([part.float().cpu() for part in parts]))
-            g.train()
+                images = as_stored(torch.cat([g(z).float().cpu() for z in latents.split(size)]))
             with replacing(folder / f"{stage}-{moment.step:06d}.png") as temporary:
                 image_grid(images, scale=2).save(temporary, format="PNG")
 

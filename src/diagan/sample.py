@@ -16,7 +16,7 @@ from diagan.config import Config
 from diagan.device import best_device, device_of
 from diagan.errors import UserError
 from diagan.losses import LOSSES
-from diagan.methods.ema import averaged
+from diagan.methods.ema import averages, settle
 from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
 from diagan.networks import build
 from diagan.progress import counted
@@ -137,7 +137,10 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
     heads = {name.split(".")[1]: len(bias) for name, bias in tensors[rejects_by].items()
              if name.startswith("heads.") and name.endswith(".bias")}  # fmt: skip
     g, d = build(settings.network, shape, heads, settings.methods.packing)
-    checkpoint.load_network(g, averaged(tensors["G"], tensors.get("state", {})), str(where))
+    average = averages(tensors.get("state", {}))
+    checkpoint.load_network(g, {**tensors["G"], **average}, str(where))
+    if average:
+        settle(g, settings.network.latent)
     checkpoint.load_network(d, tensors[rejects_by], str(where))
     if rejects_by == "D" and LOGISTIC_HEAD in heads:
         # From here on D's logit is the one that is a log-density ratio.

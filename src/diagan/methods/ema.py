@@ -3,18 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
+from diagan.device import device_of
 from diagan.game import Moment, Observer, Parts
 
 PREFIX = "ema."
+N_SETTLING, SETTLING_BATCH = 20, 64
 
 
 @dataclass(frozen=True)
 class EMA:
     """Kept beside the game, which does not notice; saved with it as `ema.` and the weight's name.
 
-    Of parameters only; buffers, such as BatchNorm's statistics, are G's own (FACTS 6).
+    Of parameters only, as StyleGAN2 does (FACTS 6); `settle` sees to BatchNorm's statistics.
     """
 
     decay: float
@@ -32,6 +35,21 @@ class EMA:
         return Parts(state=state, observers=(Observer("ema", look),))
 
 
-def averaged(g: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a G, with the average of its weights where one was kept."""
-    return {name: state.get(f"{PREFIX}{name}", tensor) for name, tensor in g.items()}
+def averages(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The averages among the tensors that methods keep, by the names of the weights."""
+    kept = (name for name in state if name.startswith(PREFIX))
+    return {name.removeprefix(PREFIX): state[name] for name in kept}
+
+
+@torch.no_grad()
+def settle(g: nn.Module, n_latent: int) -> None:
+    """Take BatchNorm's statistics anew: those that G kept are not those of averaged weights."""
+    norms = [module for module in g.modules() if isinstance(module, nn.BatchNorm2d)]
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # the mean of all batches
+    source = torch.Generator().manual_seed(0)
+    device = device_of(g)
+    for _ in range(N_SETTLING if norms else 0):
+        g.train()(torch.randn(SETTLING_BATCH, n_latent, generator=source).to(device))
+    g.eval()
