@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from tiny import DIGITS
 
-from diagan import cli, verbs
+from diagan import cli
 from diagan import config as configs
 from diagan.config import DCGAN, Config, ImageFolder, Optim, Record, Score, StyleGAN2
 from diagan.experiments import EXPERIMENTS, at_scale, find
+from diagan.verbs.common import parse_budget
 
 
 @pytest.fixture
@@ -164,7 +165,7 @@ def test_the_folder_we_stand_in_has_a_name(
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200)])
 def test_budget(text: str, seconds: float):
-    assert verbs.parse_budget(text) == seconds
+    assert parse_budget(text) == seconds
 
 
 def test_the_demo_is_an_experiment(asked: list):

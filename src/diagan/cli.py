@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import tyro
 
 from diagan.errors import Interrupted, UserError, did_you_mean
-from diagan.verbs import VERBS, Verb, say
+from diagan.verbs import VERBS
+from diagan.verbs.common import Verb, say
 
 USAGE = """usage: diagan VERB ... (diagan VERB --help tells more)
 

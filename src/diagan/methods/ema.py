@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from diagan.device import device_of
 from diagan.game import Moment, Observer, Parts
 
 PREFIX = "ema."
@@ -49,7 +48,7 @@ def settle(g: nn.Module, n_latent: int) -> None:
         norm.reset_running_stats()
         norm.momentum = None  # the mean of all batches
     source = torch.Generator().manual_seed(0)
-    device = device_of(g)
+    device = next(g.parameters()).device
     for _ in range(N_SETTLING if norms else 0):
         g.train()(torch.randn(SETTLING_BATCH, n_latent, generator=source).to(device))
     g.eval()

@@ -1,4 +1,4 @@
-"""The verbs `diagnose ...` and `filter`: what each takes, and the library function that it calls.
+"""`diagnose ...` and `filter`.
 
 Nothing here imports torch before it has to: --help answers at once.
 """
@@ -18,6 +18,7 @@ from diagan.config import PROBE_SCORE, ROBUST_SCORE, Score
 from diagan.errors import UserError
 from diagan.progress import Display, display
 from diagan.rundir import open_run
+from diagan.verbs.common import Verb
 
 Args = TypeVar("Args")
 
@@ -291,3 +292,15 @@ def first_look(kind: type[Args], argv: Sequence[str]) -> Args | None:
 def own_score(run: str) -> Score:
     settings = open_run(run).config
     return configs.loads(settings.read_text(), str(settings)).score
+
+
+VERBS = (
+    Verb("diagnose run", DiagnoseRun, diagnose_run, "score a run's samples again, or compare runs",
+         diagnose_default),
+    Verb("diagnose record", DiagnoseRecord, diagnose_record, "a record that any trainer wrote"),
+    Verb("diagnose checkpoint", DiagnoseCheckpoint, diagnose_checkpoint,
+         "a model that has no record, or anyone's discriminator", checkpoint_default),
+    Verb("diagnose folders", DiagnoseFolders, diagnose_folders,
+         "two folders of images, from any generator"),
+    Verb("filter", Filter, filter_images, "keep the better part of a folder of fakes"),
+)  # fmt: skip
