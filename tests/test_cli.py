@@ -41,7 +41,7 @@ HELP = {
     "run gaussian_3": ["--data.sigma", "(default: 1024)"],
     "diagnose": ["diagnose run"],
     "diagnose run": ["RUN", "--exponent", "--clip"],
-    "sample": ["RUN", "--n INT", "--drs, --no-drs", "{auto,weighted,plain,phase1}"],
+    "sample": ["RUN", "--n INT", "--drs, --no-drs", "--budget", "{auto,weighted,plain,phase1}"],
     "report": ["RUN"],
     "list": ["List the experiments"],
 }

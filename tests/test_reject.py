@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagan.errors import UserError
-from diagan.reject import RejectionSampler, acceptance_probability, rejection_logit
+from diagan.reject import (
+    RejectionSampler,
+    acceptance_probability,
+    budget_acceptance,
+    budget_level,
+    rejection_logit,
+)
 
 few = settings(max_examples=50, deadline=None)
 ldrs = st.lists(st.floats(-60, 60), min_size=1, max_size=30)
@@ -72,6 +78,47 @@ def test_gamma_zero_is_plain_rejection_sampling(values):
     ldr = torch.tensor(values, dtype=torch.float64)
     p = acceptance_probability(ldr, float(ldr.max()), 0.0, epsilon=1e-12)
     torch.testing.assert_close(p, torch.exp(ldr - ldr.max()), rtol=0, atol=1e-9)
+
+
+# --- a budget ------------------------------------------------------------------------------------
+
+
+def test_budget_by_hand():
+    # Ratios 4, 1 and 1. Of three, two are to be kept: 1 + 2 / e^level = 2, so e^level = 2.
+    ldr = torch.tensor([4.0, 1.0, 1.0]).log()
+    level = budget_level(ldr, 1.5)
+    assert level == pytest.approx(math.log(2))
+    assert budget_acceptance(ldr, level).tolist() == pytest.approx([1, 0.5, 0.5])
+    # Without a bias 6 of 12 are kept: a budget beyond 2 is not needed.
+    assert budget_level(ldr, 100.0) == pytest.approx(math.log(4))
+
+
+@few
+@given(ldrs, st.floats(1, 50))
+def test_a_budget_is_kept_to_and_spent_on_the_largest(values, budget):
+    ldr = torch.tensor(sorted(values), dtype=torch.float64)
+    p = budget_acceptance(ldr, budget_level(ldr, budget))
+    plain = budget_acceptance(ldr, float(ldr.max()))
+    assert float(p.mean()) == pytest.approx(max(1 / budget, float(plain.mean())), abs=1e-6)
+    assert (p.diff() >= 0).all() and (p >= plain - 1e-12).all()
+
+
+# The largest ratio is 1.5: that many proposals for a sample are enough to be exact.
+@pytest.mark.parametrize(
+    ("budget", "rate", "low", "high"),
+    [(1, 1.0, 2.2, 2.3), (1.2, 1 / 1.2, 1.05, 2.2), (9, 1 / 1.5, 0.97, 1.03)],
+)
+def test_a_budget_corrects_a_known_density(budget, rate, low, high):
+    rejection = sampler(budget=budget, batch_size=1024, burn_in=40_960)
+    x = rejection.sample(20_000).numpy()
+    assert rejection.acceptance_rate == pytest.approx(rate, rel=0.02)
+    assert low < x.var() < high
+
+
+@pytest.mark.parametrize("budget", [0.5, 0, -1, math.nan, math.inf])
+def test_a_budget_below_one(budget):
+    with pytest.raises(UserError, match="expected 1 proposal for a kept sample, or more"):
+        sampler(budget=budget)
 
 
 # --- the sampler corrects a known density --------------------------------------------------------

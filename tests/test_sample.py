@@ -47,6 +47,13 @@ def test_rejection_changes_what_is_drawn(trained):
     assert kept > plain
 
 
+def test_a_budget_of_one_keeps_everything(trained):
+    drawing = trained.draw(0, budget=1)
+    first = drawing.take(300)
+    assert drawing.acceptance_rate == 1
+    assert not np.array_equal(as_stored(first), trained.sample(300))
+
+
 def test_more_samples_begin_with_the_fewer(trained):
     assert np.array_equal(
         trained.sample(40, seed=3)[:15],
@@ -163,6 +170,10 @@ def test_refusals(finished_run, hinge_run, tmp_path):
         load_generator(tmp_path)
     with pytest.raises(UserError, match="--n 0: expected at least 1"):
         write_samples(finished_run, 0, tmp_path)
+    with pytest.raises(UserError, match="--budget is for rejection sampling"):
+        write_samples(finished_run, 1, tmp_path, drs=False, budget=2)
+    with pytest.raises(UserError, match="budget 0: expected 1"):
+        write_samples(finished_run, 1, tmp_path, budget=0)
     shutil.copy(hinge_run / "config.json", tmp_path)
     with pytest.raises(UserError, match="has no checkpoint of any stage yet; train it first"):
         load_generator(tmp_path)

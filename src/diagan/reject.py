@@ -28,6 +28,23 @@ def acceptance_probability(
     return torch.sigmoid(rejection_logit(ldr, ldr_max, epsilon) - gamma)
 
 
+def budget_level(ldr: Tensor, budget: float) -> float:
+    """The level whose `budget_acceptance` keeps one of `budget` samples, or more if it can do so
+    without a bias; between the least and the largest ldr, so that budget 1 keeps all."""
+    low, high = float(ldr.min()), float(ldr.max())
+    for _ in range(64):  # halvings, down to the precision of float64
+        middle = (low + high) / 2
+        is_too_low = float(budget_acceptance(ldr, middle).mean()) > 1 / budget
+        low, high = (middle, high) if is_too_low else (low, middle)
+    return high
+
+
+def budget_acceptance(ldr: Tensor, level: float) -> Tensor:
+    """min(1, e^(ldr - level)): of all ways to keep as many, the one that ends nearest to the data
+    by any f-divergence (Verine et al. 2023, OBRS). At the largest ldr it is plain rejection."""
+    return torch.exp((ldr.double() - level).clamp(max=0))
+
+
 class RejectionSampler:
     """Draws from any generator, keeping a sample with a probability that grows with its LDR.
 
@@ -35,7 +52,8 @@ class RejectionSampler:
     discriminator logit; both networks should be in eval mode. The largest logit is looked for in
     a burn-in before the first draw, and raised when a larger one turns up. gamma is a percentile
     of F: of each batch, which makes acceptance rank-like within it (the published code), or of
-    the burn-in. The higher the percentile, the fewer are kept.
+    the burn-in. The higher the percentile, the fewer are kept. With a `budget`, the number of
+    proposals for a kept sample, neither is used: they are spent as well as can be.
     """
 
     def __init__(
@@ -48,6 +66,7 @@ class RejectionSampler:
         percentile: float = 80.0,
         epsilon: float = 1e-6,
         gamma: Literal["batch", "global"] = "batch",
+        budget: float | None = None,
         seed: int = 0,
         max_proposals_per_sample: int = 1000,
     ) -> None:
@@ -57,9 +76,12 @@ class RejectionSampler:
             raise UserError(f"percentile {percentile}: expected between 0 and 100")
         if gamma not in ("batch", "global"):
             raise UserError(f"gamma {gamma!r}: expected batch or global")
+        if budget is not None and not 1 <= budget < math.inf:
+            raise UserError(f"budget {budget}: expected 1 proposal for a kept sample, or more")
         self._generate, self._ldr = generate, ldr
         self._batch_size, self._burn_in = batch_size, burn_in
         self._percentile, self._epsilon, self._gamma = percentile, epsilon, gamma
+        self._budget = budget
         self._seed, self._max_proposals_per_sample = seed, max_proposals_per_sample
         self._n_batches = 0  # so far, burn-in included: the step of their randomness
         self._burn_in_ldr: Tensor | None = None  # [burn_in], float64
@@ -116,12 +138,17 @@ class RejectionSampler:
     def _accept_batch(self, burn_in_ldr: Tensor) -> Tensor:
         uniforms = generator(self._seed, "reject/accept", self._n_batches)
         samples, ldr = self._propose()
-        # The burn-in's F is taken anew with the present maximum, on which F depends.
-        reference = ldr if self._gamma == "batch" else burn_in_ldr
-        f = rejection_logit(reference, self.ldr_max, self._epsilon)
-        gamma = float(torch.quantile(f, self._percentile / 100))
-        p = acceptance_probability(ldr, self.ldr_max, gamma, self._epsilon)
+        p = self._probability(ldr, burn_in_ldr)
         kept = torch.rand(len(p), generator=uniforms, dtype=torch.float64) < p
         self.proposals += len(p)
         self.accepted += int(kept.sum())
         return samples[kept.to(samples.device)]
+
+    def _probability(self, ldr: Tensor, burn_in_ldr: Tensor) -> Tensor:
+        if self._budget is not None:
+            return budget_acceptance(ldr, budget_level(burn_in_ldr, self._budget))
+        # The burn-in's F is taken anew with the present maximum, on which F depends.
+        reference = ldr if self._gamma == "batch" else burn_in_ldr
+        f = rejection_logit(reference, self.ldr_max, self._epsilon)
+        gamma = float(torch.quantile(f, self._percentile / 100))
+        return acceptance_probability(ldr, self.ldr_max, gamma, self._epsilon)

@@ -63,7 +63,7 @@ class TrainedGenerator:
             batches = samples.split(at_once(self.shape, BATCH))
             return torch.cat([self.d(x.to(device_of(self.d))).logits.cpu() for x in batches])
 
-    def rejection_sampler(self, seed: int = 0) -> RejectionSampler:
+    def rejection_sampler(self, seed: int = 0, budget: float | None = None) -> RejectionSampler:
         if not self.is_ldr:
             raise UserError(
                 "rejection needs a density ratio, and the raw output of a hinge discriminator is "
@@ -77,20 +77,23 @@ class TrainedGenerator:
         r = self.config.rejection
         return RejectionSampler(
             self.generate, self.ldr, batch_size=r.batch_size, burn_in=r.burn_in,
-            percentile=r.percentile, epsilon=r.epsilon, gamma=r.gamma, seed=seed,
+            percentile=r.percentile, epsilon=r.epsilon, gamma=r.gamma,
+            budget=r.budget if budget is None else budget, seed=seed,
         )  # fmt: skip
 
-    def draw(self, seed: int = 0, *, drs: bool = True) -> "Drawing":
-        """Samples to be taken a few at a time."""
+    def draw(self, seed: int = 0, *, drs: bool = True, budget: float | None = None) -> "Drawing":
+        """Samples to be taken a few at a time; `budget` is for rejection, else the run's."""
         if drs:
-            sampler = self.rejection_sampler(seed)
+            sampler = self.rejection_sampler(seed, budget)
             return Drawing(sampler.sample, sampler)
         source = torch.Generator().manual_seed(seed)
         return Drawing(lambda n: self.generate(n, source))
 
-    def sample(self, n: int, *, seed: int = 0, drs: bool = True) -> np.ndarray:
+    def sample(
+        self, n: int, *, seed: int = 0, drs: bool = True, budget: float | None = None
+    ) -> np.ndarray:
         """n samples: uint8 images [n, C, H, W], or float32 points [n, 2]."""
-        return as_stored(self.draw(seed, drs=drs).take(n))
+        return as_stored(self.draw(seed, drs=drs, budget=budget).take(n))
 
 
 @dataclass(frozen=True)
@@ -162,16 +165,18 @@ def image_grid(images: np.ndarray, columns: int = 8, pad: int = 2, scale: int = 
 
 
 def write_samples(
-    path: str | Path, n: int, out: str | Path, *, drs: bool = True, arm: str | None = None,
-    seed: int = 0,
+    path: str | Path, n: int, out: str | Path, *, drs: bool = True, budget: float | None = None,
+    arm: str | None = None, seed: int = 0,
 ) -> str:  # fmt: skip
     """PNGs (or points.npy) in a folder, and a grid beside it; what was written, in a sentence."""
     folder = Path(out)
     if n < 1:
         raise UserError(f"--n {n}: expected at least 1")
+    if budget is not None and not drs:
+        raise UserError("--budget is for rejection sampling; leave it out with --no-drs")
     refuse_filled(folder)
     generator = load_generator(path, arm)
-    drawing = generator.draw(seed, drs=drs)
+    drawing = generator.draw(seed, drs=drs, budget=budget)
     batches = drawing.batches(n, N_HELD)
     first = next(batches)  # before the folder: where nothing can be drawn, nothing is left behind
     folder.mkdir(parents=True, exist_ok=True)

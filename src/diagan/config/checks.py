@@ -115,6 +115,8 @@ def _check_diagnosis(c: Config) -> None:
     _expect(c.score.ratio >= 1, f"--ratio {c.score.ratio}: expected at least 1")
     _expect(c.score.exponent > 0, f"--exponent {c.score.exponent}: expected a positive number")
     _expect(0 < c.rejection.percentile < 100, "--rejection.percentile: expected between 0 and 100")
+    _expect(c.rejection.budget is None or 1 <= c.rejection.budget < inf,
+            "--rejection.budget: expected 1 or more")  # fmt: skip
     _expect(c.rejection.burn_in >= 1, "--rejection.burn-in: expected at least 1")
     _expect(c.rejection.batch_size >= 1, "--rejection.batch-size: expected at least 1")
     _expect(c.rejection.epsilon > 0, "--rejection.epsilon: expected a positive number")

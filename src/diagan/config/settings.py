@@ -92,6 +92,8 @@ class Rejection:
     epsilon: float = 1e-6
     gamma: Literal["batch", "global"] = "batch"
     """Whether gamma is the percentile of each batch (the published code) or of the burn-in."""
+    budget: float | None = None
+    """Proposals for a kept sample, spent as well as can be instead of by gamma."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,9 @@ class Sample:
     """Where to: a folder that is empty or not there yet."""
     drs: bool = True
     """Rejection sampling; --no-drs takes the images as the generator makes them."""
+    budget: float | None = None
+    """Images made for each one kept, such as 4, spent as well as can be (default: as the paper
+    rejects, which keeps about a fifth and sharpens)."""
     arm: Literal["auto", "weighted", "plain", "phase1"] = "auto"
     """Which generator; auto: the weighted one (Dia-GAN) where there is one."""
     seed: int = 0
@@ -47,7 +50,8 @@ def sample(args: Sample) -> None:
     from diagan.sample import write_samples
 
     arm = None if args.arm == "auto" else args.arm
-    print(write_samples(args.run, args.n, args.out, drs=args.drs, arm=arm, seed=args.seed))
+    how = {"drs": args.drs, "budget": args.budget, "arm": arm, "seed": args.seed}
+    print(write_samples(args.run, args.n, args.out, **how))
 
 
 def report(args: Report) -> None:

@@ -1,0 +1,87 @@
+"""Rejection as in the paper, and by a budget (OBRS), on the runs of the demo.
+
+    python results/budget.py [--runs DIR] [--seeds 5]
+
+Needs the runs of results/demo_seeds.py. Writes results/budget.json and .md.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from diagan.features.patches import learn_features
+from diagan.metrics.frechet import fid
+from diagan.rundata import load_data
+from diagan.rundir import RunDir
+from diagan.sample import TrainedGenerator, as_stored, load_generator
+
+HERE = Path(__file__).parent
+N = 5_000
+BUDGETS = {"none": 1, "the paper's": None, "1.5": 1.5, "3": 3, "6": 6}
+
+
+def green(images: np.ndarray) -> float:
+    """The share of images [n, 3, H, W] in which green outshines red."""
+    means = images.mean(axis=(2, 3))
+    return float((means[:, 1] > means[:, 0]).mean())
+
+
+def measure(generator: TrainedGenerator, run: RunDir) -> dict[str, dict[str, float]]:
+    values = np.asarray(load_data(run, generator.config).values)
+    features = learn_features(values, n_filters=16, seed=0)
+    real = features(values[:N]).numpy()
+    found = {}
+    for name, budget in BUDGETS.items():
+        drawing = generator.draw(0, budget=budget)
+        images = as_stored(drawing.take(N))
+        distance = fid(real=real, fake=features(images).numpy())
+        found[name] = {"green": green(images), "kept": float(drawing.acceptance_rate or 0),
+                       "distance": distance}  # fmt: skip
+    return found | {"the data": {"green": green(values), "kept": 1.0, "distance": 0.0}}
+
+
+def page(about: dict[str, str], by_seed: dict[str, dict[str, dict[str, float]]]) -> str:
+    lines = [
+        "# Rejection by a budget",
+        "",
+        *(f"- {key}: {value}" for key, value in about.items()),
+        "",
+        "Dia-GAN's generator, its critic rejecting: not at all, by the 80th percentile of each",
+        "batch as in the paper, and by a budget of 1.5, 3 and 6 proposals for a kept image. Each",
+        "cell: green images, kept of the proposals, Fréchet distance in patch features.",
+        "",
+        "| seed | in the data | " + " | ".join(BUDGETS) + " |",
+        "| --- | ---" + " | ---" * len(BUDGETS) + " |",
+    ]
+    for seed, of in by_seed.items():
+        cells = [f"{of[name]['green']:.2%}, {of[name]['kept']:.0%}, {of[name]['distance']:.2f}"
+                 for name in BUDGETS]  # fmt: skip
+        lines.append(f"| {seed} | {of['the data']['green']:.2%} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    parser.add_argument("--seeds", type=int, default=5)
+    asked = parser.parse_args()
+    by_seed = {}
+    for seed in range(asked.seeds):
+        run = RunDir(asked.runs / f"demo-seed{seed}")
+        by_seed[str(seed)] = measure(load_generator(run.path), run)
+        print(seed, by_seed[str(seed)], flush=True)
+    about = {
+        "command": f"python results/budget.py --seeds {asked.seeds}",
+        "date": time.strftime("%F"),
+        "scale": f"the demo's own (12,000 digits of 16x16, 4,000 steps), {N:,} images each",
+    }
+    (HERE / "budget.json").write_text(json.dumps({**about, "by_seed": by_seed}, indent=1) + "\n")
+    (HERE / "budget.md").write_text(page(about, by_seed))
+
+
+if __name__ == "__main__":
+    main()
