@@ -204,3 +204,17 @@ def test_a_head_with_one_output_can_choose_its_slope():
     d = build(SNGAN(width=0.125), (3, 32, 32), {"rotation": 4, "ldr": 1})[1]
     assert isinstance(d.heads["ldr"], nn.Linear) and not is_parametrized(d.heads["ldr"])
     assert is_parametrized(d.heads["rotation"])
+
+
+@pytest.mark.parametrize(
+    ("config", "shape"),
+    [(MLP(), (2,)), (DCGAN(width=0.125), (3, 32, 32)), (SNGAN(width=0.0625), (3, 32, 32))],
+    ids=["mlp", "dcgan", "sngan"],
+)
+def test_g_can_be_exported(config, shape):
+    g = build(config, shape)[0].eval()
+    z = torch.randn(2, config.latent)
+    sizes = ({0: torch.export.Dim("batch")},)
+    exported = torch.export.export(g, (z,), dynamic_shapes=sizes).module()
+    other = torch.randn(5, config.latent)
+    assert torch.equal(exported(other), g(other))
