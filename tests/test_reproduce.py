@@ -302,7 +302,8 @@ def assert_nothing_is_left_to_do(tiny):
     for file in (tiny.results / "measured").glob("*/provenance.json"):
         found = read_json(file)
         assert found["estimate"]["seconds"] > 0 and found["seconds"] > 0
-        assert all({"estimate", "seconds"} == set(unit) for unit in found["units"].values())
+        for unit in found["units"].values():
+            assert set(unit) == {"estimate", "seconds", "ended"} and unit["ended"]
     assert store.median_ratio(tiny.results) == np.median(list(store.ratios(tiny.results).values()))
 
 
@@ -333,6 +334,10 @@ def test_stopped_it_leaves_a_table_and_goes_on(tiny, monkeypatch):
         with pytest.raises(Interrupted):
             tiny(rows=("plain",))
     assert "not measured" in (tiny.results / "tables" / "tiny.md").read_text()
+    units = read_json(tiny.results / "measured" / "demo-smoke-seed0" / "provenance.json")["units"]
+    assert [unit["ended"] for unit in units.values()] == [True, False]
+    (ratio,) = store.ratios(tiny.results).values()  # how long a part took says nothing
+    assert ratio == units["phase1"]["seconds"] / units["phase1"]["estimate"]
     said = tiny(rows=("plain",))
     assert [line for line in said if "phase1" in line] == []
     units = read_json(tiny.runs / "demo-smoke-seed0" / "provenance.json")["units"]

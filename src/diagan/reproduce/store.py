@@ -148,13 +148,13 @@ def _seconds(lines: list[Line], first: int) -> float:
 
 
 def ratios(results: Path) -> dict[str, float]:
-    """Actual over estimated seconds of every stored run that has both."""
+    """Actual over estimated seconds of every stored run, of its units that have ended."""
     found = {}
     for file in sorted((results / STORE).glob("*/provenance.json")):
-        provenance = read_json(file)
-        estimated = provenance.get("estimate", {}).get("seconds", 0)
-        if estimated and provenance.get("seconds"):
-            found[file.parent.name] = provenance["seconds"] / estimated
+        units = read_json(file).get("units", {}).values()
+        ended = [unit for unit in units if unit.get("ended", True)]
+        if estimated := sum(unit["estimate"] for unit in ended):
+            found[file.parent.name] = sum(unit["seconds"] for unit in ended) / estimated
     return found
 
 

@@ -146,14 +146,15 @@ class Workshop:
     def do(self, unit: Unit, seconds: float) -> None:
         """The work itself; what it took goes beside what was said."""
         run = self.begun(unit.job)
-        began = time.time()
+        began, ended = time.time(), False
         try:
             if unit.measures:
                 self.measure(unit, run)
             else:
                 pipeline.run(self.settings(unit.job), run.path, stage=unit.what)
+            ended = True
         finally:
-            note(run, unit.name, seconds, time.time() - began)
+            note(run, unit.name, seconds, time.time() - began, ended)
             keep(run, self.stored(unit.job))
 
     def give_up(self, unit: Unit, error: UserError) -> None:
@@ -219,7 +220,7 @@ def end_of(c: Config, stage: str) -> int:
     return c.phase1_steps if stage == "phase1" else c.steps
 
 
-def note(run: RunDir, unit: str, estimated: float, seconds: float) -> None:
+def note(run: RunDir, unit: str, estimated: float, seconds: float, ended: bool) -> None:
     """What a unit took beside what was estimated; a unit that was cut short adds up.
 
     The run's own two figures are the sums over its units.
@@ -231,6 +232,7 @@ def note(run: RunDir, unit: str, estimated: float, seconds: float) -> None:
     units = provenance["units"]
     one = units.setdefault(unit, {"estimate": estimated, "seconds": 0.0})
     one["seconds"] += seconds
+    one["ended"] = ended
     provenance.pop("failed", None)
     provenance["estimate"]["seconds"] = sum(x["estimate"] for x in units.values())
     provenance["seconds"] = sum(x["seconds"] for x in units.values())
