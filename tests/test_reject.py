@@ -115,6 +115,12 @@ def test_a_budget_corrects_a_known_density(budget, rate, low, high):
     assert low < x.var() < high
 
 
+def test_a_large_budget_is_not_cut_short():
+    rejection = RejectionSampler(gaussian, lambda x: 8 * x, burn_in=25_600, budget=5_000.0)
+    assert len(rejection.sample(3)) == 3
+    assert rejection.acceptance_rate < 1e-3
+
+
 @pytest.mark.parametrize("budget", [0.5, 0, -1, math.nan, math.inf])
 def test_a_budget_below_one(budget):
     with pytest.raises(UserError, match="expected 1 proposal for a kept sample, or more"):

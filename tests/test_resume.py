@@ -439,6 +439,8 @@ def test_data_that_were_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     few = replace(DIGITS, data=ImageFolder(path="mine"))
     pipeline.run(few, "run", stage="phase1")
     (tmp_path / "mine").rename("there")
+    with pytest.raises(UserError, match=r"moved, tell the run: .* --data.path PLACE"):
+        pipeline.diagnose_again("run", Score())
     pipeline.run(replace(few, data=ImageFolder(path="there")), "run")
     assert json.loads((tmp_path / "run" / "config.json").read_text())["data"]["path"] == "there"
     assert (tmp_path / "run" / "report.html").exists()

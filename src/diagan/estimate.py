@@ -52,7 +52,8 @@ def estimate(
         training = c.phase1_steps * step + phase2 * (step2 * c.weighted_arm + step * c.plain_arm)
         n_arms = 1 if not phase2 else c.weighted_arm + c.plain_arm
         # A fifth of the proposals is kept at the 80th percentile, after the burn-in.
-        n_rejecting = (c.rejection.burn_in + 5 * c.n_evaluate) * (phase2 > 0 and c.weighted_arm)
+        n_made = int((c.rejection.budget or 5) * c.n_evaluate)
+        n_rejecting = (c.rejection.burn_in + n_made) * (phase2 > 0 and c.weighted_arm)
         n_fakes = c.n_evaluate * n_arms + n_rejecting
         return training + n_records(c) * record + n_fakes * generate
 

@@ -58,10 +58,8 @@ def run(
             shown.say(note)
         if fabric.broadcast(folder.config.exists()):
             refuse_other_data(folder, dataset)
-            there, asked = read_settings(folder), settings
-            settings = dataclasses.replace(there, data=asked.data, data_root=asked.data_root)
-            if fabric.is_global_zero and settings != there:  # the data were moved
-                write_json(folder.config, config.to_json(settings))
+            where = {"data": settings.data, "data_root": settings.data_root}
+            settings = dataclasses.replace(read_settings(folder), **where)
             shown.say(f"going on with {folder.path}")
         else:
             # Rank 0's timing holds for all.
@@ -77,6 +75,8 @@ def run(
                 begin(folder, settings, dataset, expected)
         world = World(settings, dataset, fabric, folder, shown)
         with locked(folder) if fabric.is_global_zero else nullcontext():
+            if fabric.is_global_zero and settings != read_settings(folder):  # the data were moved
+                write_json(folder.config, config.to_json(settings))
             work(world, should_stop, stage)
     return folder
 

@@ -30,7 +30,7 @@ def acceptance_probability(
 
 def budget_level(ldr: Tensor, budget: float) -> float:
     """The level whose `budget_acceptance` keeps one of `budget` samples, or more if it can do so
-    without a bias; between the least and the largest ldr, so that budget 1 keeps all."""
+    without a bias; between the least and the largest ldr: budget 1 keeps all of these."""
     low, high = float(ldr.min()), float(ldr.max())
     for _ in range(64):  # halvings, down to the precision of float64
         middle = (low + high) / 2
@@ -82,7 +82,8 @@ class RejectionSampler:
         self._batch_size, self._burn_in = batch_size, burn_in
         self._percentile, self._epsilon, self._gamma = percentile, epsilon, gamma
         self._budget = budget
-        self._seed, self._max_proposals_per_sample = seed, max_proposals_per_sample
+        self._seed = seed
+        self._max_proposals_per_sample = max(max_proposals_per_sample, 10 * math.ceil(budget or 1))
         self._n_batches = 0  # so far, burn-in included: the step of their randomness
         self._burn_in_ldr: Tensor | None = None  # [burn_in], float64
         self._queue: list[Tensor] = []  # accepted, not yet handed out
@@ -103,13 +104,14 @@ class RejectionSampler:
         if self._burn_in_ldr is None:
             n_batches = math.ceil(self._burn_in / self._batch_size)
             self._burn_in_ldr = torch.cat([self._propose()[1] for _ in range(n_batches)])
-        budget = self.proposals + self._max_proposals_per_sample * n
+        limit = self.proposals + self._max_proposals_per_sample * n
         while sum(map(len, self._queue)) < n:
-            if self.proposals >= budget:
+            if self.proposals >= limit:
                 raise UserError(
                     f"{self._max_proposals_per_sample * n} proposals did not give {n} samples "
-                    f"(acceptance rate {self.acceptance_rate:.2%}): lower the percentile, use "
-                    "gamma 'batch', or check that the discriminator fits the generator"
+                    f"(acceptance rate {self.acceptance_rate:.2%}): lower the percentile or "
+                    "the budget, use gamma 'batch', or check that the discriminator fits the "
+                    "generator"
                 )
             self._queue.append(self._accept_batch(self._burn_in_ldr))
         accepted = torch.cat(self._queue)

@@ -1,7 +1,7 @@
 """The settings of a run that is there, and its data, if they are still those that it saw."""
 
 from diagan import config
-from diagan.config import Config
+from diagan.config import Config, ImageFolder
 from diagan.data import Dataset, load_dataset
 from diagan.errors import UserError
 from diagan.rundir import RunDir, read_json
@@ -12,7 +12,13 @@ def read_settings(run: RunDir) -> Config:
 
 
 def load_data(run: RunDir, settings: Config) -> Dataset:
-    data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
+    try:
+        data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
+    except UserError as error:
+        if not isinstance(settings.data, ImageFolder):
+            raise
+        moved = f"diagan run --config {run.config} --out {run.path} --data.path PLACE"
+        raise UserError(f"{error}; if they were moved, tell the run: {moved}") from None
     refuse_other_data(run, data)
     return data
 

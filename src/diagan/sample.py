@@ -25,7 +25,7 @@ from diagan.rundata import read_settings
 from diagan.rundir import RunDir, open_run, read_json, refuse_filled
 
 BATCH = 256  # samples at once at most
-N_HELD = 1_000  # samples in memory while a folder is filled
+N_HELD = 256  # samples in memory while a folder is filled
 N_GRID = 64
 ARMS = ("weighted", "plain", "phase1")  # by preference
 
@@ -142,13 +142,13 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
     g, d = build(settings.network, shape, heads, settings.methods.packing)
     average = averages(tensors.get("state", {}))
     checkpoint.load_network(g, {**tensors["G"], **average}, str(where))
-    if average:
-        settle(g, settings.network.latent)
     checkpoint.load_network(d, tensors[rejects_by], str(where))
     if rejects_by == "D" and LOGISTIC_HEAD in heads:
         # From here on D's logit is the one that is a log-density ratio.
         d.logit, rejects_by = d.heads[LOGISTIC_HEAD], "logistic head"
     g, d = (net.eval().to(best_device()) for net in (g, d))
+    if average:
+        settle(g, settings.network.latent)
     return TrainedGenerator(g, d, settings, arm, step, rejects_by, shape)
 
 

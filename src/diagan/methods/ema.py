@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from diagan.game import Moment, Observer, Parts
 
 PREFIX = "ema."
-N_SETTLING, SETTLING_BATCH = 20, 64
+N_SETTLING, SETTLING_BATCH = 10, 64
+BATCHNORM = (nn.BatchNorm1d, nn.BatchNorm2d)
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def averages(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 @torch.no_grad()
 def settle(g: nn.Module, n_latent: int) -> None:
     """Take BatchNorm's statistics anew: those that G kept are not those of averaged weights."""
-    norms = [module for module in g.modules() if isinstance(module, nn.BatchNorm2d)]
+    norms = [module for module in g.modules() if isinstance(module, BATCHNORM)]
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None  # the mean of all batches

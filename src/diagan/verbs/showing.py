@@ -26,8 +26,7 @@ class Sample:
     drs: bool = True
     """Rejection sampling; --no-drs takes the images as the generator makes them."""
     budget: float | None = None
-    """Images made for each one kept, such as 4, spent as well as can be (default: as the paper
-    rejects, which keeps about a fifth and sharpens)."""
+    """Images made for each one kept, such as 1.5 (default: the run's, or as the paper rejects)."""
     arm: Literal["auto", "weighted", "plain", "phase1"] = "auto"
     """Which generator; auto: the weighted one (Dia-GAN) where there is one."""
     seed: int = 0
