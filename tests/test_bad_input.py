@@ -62,7 +62,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 WORDS = {
     "rnu": "there is no verb 'rnu'; did you mean run?",
-    "frobnicate": "there is no verb 'frobnicate'; expected one of demo, run, diagnose run",
+    "frobnicate": "there is no verb 'frobnicate'; expected one of demo, run, data check",
     "--verbose": "there is no verb '--verbose'; expected one of",
     "diagnose": "there is no verb 'diagnose'; did you mean diagnose run?",
     "run": "give an EXPERIMENT (`diagan list`), --data PATH, or --config FILE",

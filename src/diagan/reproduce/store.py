@@ -151,7 +151,10 @@ def ratios(results: Path) -> dict[str, float]:
     """Actual over estimated seconds of every stored run, of its units that have ended."""
     found = {}
     for file in sorted((results / STORE).glob("*/provenance.json")):
-        units = read_json(file).get("units", {}).values()
+        provenance = read_json(file)
+        whole = {"estimate": provenance["estimate"]["seconds"],
+                 "seconds": provenance.get("seconds", 0.0), "ended": "seconds" in provenance}  # fmt: skip
+        units = provenance.get("units", {"run": whole}).values()
         ended = [unit for unit in units if unit.get("ended", True)]
         if estimated := sum(unit["estimate"] for unit in ended):
             found[file.parent.name] = sum(unit["seconds"] for unit in ended) / estimated
