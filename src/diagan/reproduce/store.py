@@ -152,9 +152,10 @@ def ratios(results: Path) -> dict[str, float]:
     found = {}
     for file in sorted((results / STORE).glob("*/provenance.json")):
         provenance = read_json(file)
-        whole = {"estimate": provenance["estimate"]["seconds"],
-                 "seconds": provenance.get("seconds", 0.0), "ended": "seconds" in provenance}  # fmt: skip
-        units = provenance.get("units", {"run": whole}).values()
+        units = list(provenance.get("units", {}).values())
+        if "units" not in provenance and "seconds" in provenance:  # made by `diagan run`
+            estimate = provenance["estimate"]["seconds"]
+            units = [{"estimate": estimate, "seconds": provenance["seconds"]}]
         ended = [unit for unit in units if unit.get("ended", True)]
         if estimated := sum(unit["estimate"] for unit in ended):
             found[file.parent.name] = sum(unit["seconds"] for unit in ended) / estimated
