@@ -52,7 +52,8 @@ than those from checkpoint to checkpoint, so nothing is claimed.
 
 Before this, the settings of the named experiment (five updates of D, learning rate 0.0002, no
 average of G) were trained for 2,000 steps in 124 minutes: 7.8, 3.8, 3.8, and then upwards to 5.2
-while D won; all images had the same knot of strokes in their middle."""
+while D won; all images had the same knot of strokes in their middle. The settings
+above were chosen after that and two shorter pilots with other rates, by this same distance."""
 
 
 def distances(run: RunDir, data: Dataset) -> dict[str, dict[str, float]]:
