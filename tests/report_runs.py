@@ -162,6 +162,28 @@ def image_run(path: Path, names=("red", "green"), n: int = 200, n_rare: int = 6)
     rate = {"metric": "acceptance_rate", "value": 0.213, "arm": "weighted", "drs": True,
             "n_fake": 2_000, "seed": 0, "checkpoint": "weighted-400"}  # fmt: skip
     append_line(run.metrics, rate)
+    mode = {
+        "real_share": 0.031,
+        "fake_share": 0.002,
+        "low": 0.001,
+        "high": 0.004,
+        "examples": [199, 198, 100],
+    }  # 100 has no picture
+    for arm, modes in (("weighted", []), ("plain", [mode])):
+        append_line(
+            run.metrics,
+            {
+                "metric": "missing_modes",
+                "value": len(modes),
+                "n_real": n,
+                "n_fake": 2_000,
+                "arm": arm,
+                "drs": False,
+                "modes": modes,
+                "extractor": "pixels",
+                "checkpoint": f"{arm}-400",
+            },
+        )
     index = np.r_[np.arange(n - 60, n), np.arange(60)] if n > 120 else np.arange(n)
     images = rng.integers(0, 255, (len(index), 16, 16, 3), dtype=np.uint8)
     np.savez(run.thumbnails, index=index, images=images)

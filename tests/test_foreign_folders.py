@@ -60,9 +60,11 @@ def diagnosed(sets, tmp_path_factory):
 def test_what_the_fakes_lack_is_found(diagnosed):
     found, run = diagnosed
     assert found.rare == "blue" and found.auc["score"] > 0.95
-    lines = {line["group"]: line for line in read_lines(run.metrics)}
+    *shares, modes = read_lines(run.metrics)
+    lines = {line["group"]: line for line in shares}
     assert lines["blue"]["high"] < 0.1 < lines["red"]["low"]
-    assert all(line["arm"] == "fake" for line in lines.values())
+    assert all(line["arm"] == "fake" for line in [*shares, modes])
+    assert (modes["protocol"], modes["n_real"], modes["n_fake"]) == ("missing180", 200, 180)
     assert lines["blue"]["probe_balanced_accuracy"] > 0.3  # ten of them are enough for that
 
 
@@ -91,7 +93,9 @@ def test_the_command_writes_a_report_and_says_that_few_images_tell_little(
     told = capsys.readouterr().out
     assert "diagnosed 200 samples" in told and "200 fake images: a probe learns little" in told
     assert (tmp_path / "diagnosis" / "report.html").exists()
-    lines = {line["group"]: line for line in read_lines(RunDir(tmp_path / "diagnosis").metrics)}
+    *shares, modes = read_lines(RunDir(tmp_path / "diagnosis").metrics)
+    lines = {line["group"]: line for line in shares}
+    assert modes["value"] == 0
     assert lines["blue"]["high"] > 0.08  # no claim that blue is missing
 
 

@@ -116,6 +116,17 @@ def test_shares_by_a_probe_on_features(real):
     assert bright["low"] < 0.25 < bright["high"] and bright["probe_accuracy"] > 0.95
 
 
+def test_missing_modes_name_training_samples(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIAGAN_CACHE", str(tmp_path))
+    values = np.concatenate([images(700, 1, 60), images(100, 2, 220)])
+    data = Dataset(values, np.repeat([0, 1], [700, 100]), ("dark", "bright"), values[:0],
+                   np.zeros(0, int), "print-3")  # fmt: skip
+    (line,) = found("missing600", Reals(data, Pixels((1, 4, 4)), 0), images(600, 3, 60))
+    (mode,) = line["modes"]
+    assert (line["value"], line["n_real"]) == (1, 600)
+    assert min(mode["examples"]) >= 700 and mode["fake_share"] < 0.01 < mode["real_share"]
+
+
 def test_reconstruction_error_is_larger_for_what_is_not_generated(tmp_path, monkeypatch):
     monkeypatch.setenv("DIAGAN_CACHE", str(tmp_path))
     dark, bright = np.full((2, 20, 1, 8, 8), [[[[[30]]]], [[[[220]]]]], dtype=np.uint8)

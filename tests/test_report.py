@@ -63,7 +63,8 @@ def test_an_image_run_shows_every_section_in_order(run: RunDir) -> None:
     html = run.report.read_text(encoding="utf-8")
     page = Page(html)
     ids = re.findall(r'<section id="([\w-]+)"', html)
-    ours = ["glance", "ldr-map", "ranking", "groups", "changed", "metrics", "training", "making"]
+    ours = ["glance", "ldr-map", "ranking", "groups", "changed", "missing", "metrics", "training",
+            "making"]  # fmt: skip
     assert [name for name in ids if name in ours] == ours
     assert "my run" in page.text
     assert "demo_digits · 200 training samples" in page.text
@@ -85,6 +86,19 @@ def test_the_last_measured_shares_are_shown_as_fine_as_their_intervals(run: RunD
     assert page.row("plain GAN")[1:3] == ["0.4 % (0.2 to 0.8)", "2,000"]
     assert page.row("Dia-GAN")[1] == "4.1 % (3.3 to 5.1)"
     assert page.row("Dia-GAN with rejection")[1] == "2.8 % (2.1 to 3.6)"
+
+
+def test_missing_modes_are_shown_by_arm_with_their_members(run: RunDir) -> None:
+    page = read(run.path)
+    assert "None was found in the images of Dia-GAN." in page.text
+    assert "Plain GAN 3.1 % of the data, 0.20 % of its images" in page.text.replace("\xa0", " ")
+    section = run.report.read_text(encoding="utf-8").partition('<section id="missing">')[2]
+    assert "&lt;" not in section
+    shown = re.findall(r'aria-label="index (\d+)', section.partition("</section>")[0])
+    assert shown == ["199", "198"]
+    stored = json.loads((run.path / "report.json").read_text())["missing"]
+    assert [(arm["arm"], len(arm["modes"])) for arm in stored["arms"]] == [
+        ("Dia-GAN", 0), ("plain GAN", 1)]  # fmt: skip
 
 
 def test_report_json_has_the_numbers_of_the_table(run: RunDir) -> None:

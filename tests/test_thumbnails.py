@@ -11,6 +11,7 @@ from diagan.rundir import RunDir, write_json
 from diagan.thumbnails import (
     N_PER_GROUP,
     N_RANKED,
+    add_thumbnails,
     by_score,
     choose,
     k_stops,
@@ -106,3 +107,15 @@ def test_thumbnails_follow_the_files_of_the_run(tmp_path):
     with np.load(run.thumbnails) as stored:
         assert stored["index"].tolist() == list(range(12))
         assert np.array_equal(stored["images"], images.transpose(0, 2, 3, 1))
+
+
+def test_pictures_can_be_added_and_none_twice(tmp_path):
+    run = RunDir(tmp_path)
+    images = np.random.default_rng(0).integers(0, 255, (9, 1, 8, 8), dtype=np.uint8)
+    add_thumbnails(run, images, [{"modes": [{"examples": [1]}]}])
+    assert not run.thumbnails.exists()  # of a run that was not diagnosed
+    np.savez(run.thumbnails, index=[2, 5], images=images[[2, 5]].transpose(0, 2, 3, 1))
+    add_thumbnails(run, images, [{"modes": [{"examples": [7, 5]}, {"examples": [0, 7]}]}, {}])
+    with np.load(run.thumbnails) as stored:
+        assert stored["index"].tolist() == [0, 2, 5, 7]
+        assert np.array_equal(stored["images"], images[[0, 2, 5, 7]].transpose(0, 2, 3, 1))

@@ -29,7 +29,7 @@ from diagan.random import numpy_generator
 from diagan.rundata import load_data, read_settings
 from diagan.rundir import RunDir, append_line, cut_lines, open_run, replacing
 from diagan.sample import ARMS, image_grid, load_at
-from diagan.thumbnails import small
+from diagan.thumbnails import add_thumbnails, small
 
 BATCH = 1_000  # generated samples at a time
 N_DEFAULT = 10_000
@@ -118,6 +118,7 @@ def evaluate_arm(
     if drawn.acceptance_rate is not None:
         rate = {"metric": "acceptance_rate", "value": drawn.acceptance_rate, "n_fake": n}
         found.insert(0, rate | {"seed": real.seed} | about)
+    add_thumbnails(run, real.data.values, found)
     new = {identity(line) for line in found}
     cut_lines(run.metrics, lambda line: identity(line) not in new and not outdated(line, about))
     for line in found:

@@ -13,7 +13,13 @@ from diagan.data import Dataset
 from diagan.errors import UserError
 from diagan.features import Extractor, Features, cached_features, extract
 from diagan.groups import GroupProbe
-from diagan.metrics import MIN_GROUP, RunningInceptionScore, RunningStatistics, Statistics
+from diagan.metrics import (
+    MIN_GROUP,
+    MissingMode,
+    RunningInceptionScore,
+    RunningStatistics,
+    Statistics,
+)
 from diagan.metrics.shares import wilson
 from diagan.protocols import Protocol
 from diagan.random import numpy_generator
@@ -66,10 +72,9 @@ class Reals:
         return self.train if split == "train" else self.heldout
 
     def some(self, n: int, among: np.ndarray | None = None) -> np.ndarray:
-        """Features of n training samples at random, or of all where there are fewer."""
+        """n training samples at random, or all where there are fewer: rising indices."""
         indices = np.arange(self.data.n) if among is None else among
-        chosen = numpy_generator(self.seed, "evaluate/reals").permutation(indices)[:n]
-        return self.train[np.sort(chosen)]
+        return np.sort(numpy_generator(self.seed, "evaluate/reals").permutation(indices)[:n])
 
     @cached_property
     def probe(self) -> GroupProbe:
@@ -165,7 +170,7 @@ def _inception_score(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:
 
 
 def _manifold(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:
-    reals = real.some(p.n)
+    reals = real.train[real.some(p.n)]
     found = metrics.manifold_metrics(real=reals, fake=fake.features[: p.n], k=p.k)
     for name in ("precision", "recall") if p.family == "pr" else ("density", "coverage"):
         yield {"metric": name, "value": getattr(found, name), "n_real": len(reals)}
@@ -173,7 +178,7 @@ def _manifold(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:
 
 def _partial_recall(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:
     for subset in real.subsets:
-        reals = real.some(p.n, among=subset.indices)
+        reals = real.train[real.some(p.n, among=subset.indices)]
         found = metrics.recalled(real=reals, fake=fake.features[: p.n], k=p.k)
         yield {"metric": "partial_recall", **_mean_of(subset.name, found, real.seed)}
 
@@ -238,6 +243,18 @@ def _shares(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:
                "probe_balanced_accuracy": probe.balanced_accuracy}  # fmt: skip
 
 
+def _missing(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:
+    rows = real.some(p.n)
+    found = metrics.missing_modes(real=real.train[rows], fake=fake.features[: p.n], seed=real.seed)
+    yield missing_line(found, rows)
+
+
+def missing_line(found: Sequence[MissingMode], rows: np.ndarray) -> Line:
+    """Missing modes among training samples whose indices are `rows`."""
+    modes = [mode._asdict() | {"examples": rows[mode.examples].tolist()} for mode in found]
+    return {"metric": "missing_modes", "value": len(modes), "n_real": len(rows), "modes": modes}
+
+
 MEASURES: dict[str, Callable[[Protocol, Reals, Fakes], Iterator[Line]]] = {
     "fid": _fid,
     "kid": _kid,
@@ -249,4 +266,5 @@ MEASURES: dict[str, Callable[[Protocol, Reals, Fakes], Iterator[Line]]] = {
     "group_fid": _group_fid,
     "re": _reconstruction,
     "shares": _shares,
+    "missing": _missing,
 }

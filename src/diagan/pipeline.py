@@ -216,10 +216,11 @@ def stopped(world: World) -> Interrupted:
 
 
 def evaluate_all(world: World, should_stop: Callable[[], bool]) -> None:
-    """Group shares of every arm, with rejection where it is valid; more by `diagan evaluate`."""
+    """Group shares and missing modes of every arm, with rejection where it is valid; more by
+    `diagan evaluate`."""
     c, data = world.config, world.dataset
     pixels = Pixels(data.shape) if data.is_image else None
-    wanted = [protocols.parse(f"shares{c.n_evaluate}")]
+    wanted = protocols.parse_all([f"shares{c.n_evaluate}", f"missing{c.n_evaluate}"])
     real = Reals(data, pixels, c.seed)
     judge_run(world.run, data)
     for arm in arms_of(world.run, c):

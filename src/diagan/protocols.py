@@ -41,6 +41,7 @@ FAMILIES = (
     Family("group_fid{n}", "FID to the reals of each group"),
     Family("re{n}_epochs{epochs}", "reconstruction error by group, autoencoder trained on n fakes"),
     Family("shares{n}", "how often each group occurs"),
+    Family("missing{n}", "kinds of reals that are less than half as frequent among the fakes"),
 )
 FIELDS = {"n": r"[1-9]\d*k?", "split": "train|heldout", "k": r"[1-9]\d*", "ends": r"[1-9]\d*k?",
           "epochs": r"[1-9]\d*"}  # fmt: skip
@@ -61,7 +62,8 @@ def parse(name: str) -> Protocol:
 def defaults(n: int, *, with_groups: bool) -> tuple[str, ...]:
     """What is measured if nothing is said: quick, and without a network to be trained."""
     each = short(n)
-    names = (f"fid{each}_train", f"kid{each}_train", f"pr{each}_k3", f"dc{each}_k5")
+    names = (f"fid{each}_train", f"kid{each}_train", f"pr{each}_k3", f"dc{each}_k5",
+             f"missing{each}")  # fmt: skip
     return (*names, f"partial_recall{each}_k3", f"shares{each}") if with_groups else names
 
 

@@ -92,5 +92,9 @@ def _notes(lines: Sequence[dict[str, Any]]) -> list[str]:
         notes.append(
             f"features: {name}" + ("" if theirs else ", not comparable with published FID")
         )
+    notes += [f"{_column(line)}: a kind is {100 * mode['real_share']:.2g} % of the real and "
+              f"{100 * mode['fake_share']:.2g} % of the generated ones, such as index "
+              f"{', '.join(map(str, mode['examples'][:3]))}"
+              for line in lines for mode in line.get("modes", ())]  # fmt: skip
     small = [x["group"] for x in measured if "group" in x and x["n_real"] < MIN_GROUP]
     return notes + [f"{g}: under {MIN_GROUP} samples, no verdict" for g in dict.fromkeys(small)]

@@ -1,6 +1,7 @@
 """Which training samples the report can show closely, and small pictures of these."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,25 @@ def keep_thumbnails(run: RunDir, values: np.ndarray) -> None:
     flagged = (flag != "") & (flag != "rare")  # what is rare and clean is there by its score
     stops = k_stops(read_json(run.diagnosis)["k"], ldrm, ldrv)
     index = choose(ldrm, ldrv, stops, group, flagged)
-    images = np.stack([small(values[i]) for i in index])
+    _write(run, index, np.stack([small(values[i]) for i in index]))
+
+
+def add_thumbnails(run: RunDir, values: np.ndarray, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Pictures of the members of missing modes in some lines of metrics.jsonl."""
+    wanted = [i for line in lines for mode in line.get("modes", ()) for i in mode["examples"]]
+    if not run.thumbnails.exists():
+        return
+    with np.load(run.thumbnails) as stored:
+        index, images = stored["index"], stored["images"]
+    new = np.setdiff1d(np.asarray(wanted, dtype=np.int64), index)
+    if len(new):
+        index = np.concatenate([index, new])
+        images = np.concatenate([images, np.stack([small(values[i]) for i in new])])
+        order = np.argsort(index)
+        _write(run, index[order], images[order])
+
+
+def _write(run: RunDir, index: np.ndarray, images: np.ndarray) -> None:
     with replacing(run.thumbnails) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, index=index, images=images)
 

@@ -15,6 +15,7 @@ from diagan.data import Dataset
 from diagan.evaluate import keep_pictures
 from diagan.findings import calibration
 from diagan.findings.calibration import Calibration
+from diagan.findings.junk import small_pixels
 from diagan.findings.verdict import DROPPED
 from diagan.foreign import diagnosed
 from diagan.foreign.diagnosed import Diagnosis
@@ -28,13 +29,18 @@ from diagan.foreign.probe import (
     prepare,
     share_intervals,
 )
-from diagan.metrics import MIN_GROUP
+from diagan.measures import missing_line
+from diagan.metrics import MIN_GROUP, missing_modes
 from diagan.progress import Display, Silent, duration
+from diagan.protocols import short
+from diagan.random import numpy_generator
 from diagan.record import LdrRecord
 from diagan.rundir import RunDir, append_line, replacing
+from diagan.thumbnails import add_thumbnails
 
 ARM = "fake"  # the name of what is judged, where a run has plain and weighted
 FEW = 1_000  # images of a set under which the probe learns little
+N_COMPARED = 10_000  # images of either set in which missing modes are looked for
 N_TRIED = 12  # groups at most of which it is tried whether the probe would miss them
 SAY_EVERY = 15.0  # seconds
 SAYS_NOTHING = 3.0  # standard errors of an AUC around 0.5
@@ -130,7 +136,23 @@ def write(
             run, made, columns=real.columns, about=about(found, judged, ratio), images=real.values,
             provenance=provenance, seed=seed,
         )  # fmt: skip
+        line = missing(real, fake, seed)
+        append_line(run.metrics, line)
+        add_thumbnails(run, real.values, [line])
     return made
+
+
+def missing(real: Dataset, fake: np.ndarray, seed: int) -> dict[str, Any]:
+    """Missing modes, without the probe, as a line of metrics.jsonl."""
+    rows, others = (numpy_generator(seed, "folders/missing").permutation(n)[:N_COMPARED]
+                    for n in (real.n, len(fake)))  # fmt: skip
+    found = missing_modes(real=small_pixels(real.values, rows), fake=small_pixels(fake, others),
+                          seed=seed)  # fmt: skip
+    return missing_line(found, rows) | {
+        "protocol": f"missing{short(len(others))}", "n_fake": len(others), "seed": seed,
+        "data": real.fingerprint, "extractor": "small pixels", "comparable_with_published": False,
+        "arm": ARM, "drs": False,
+    }  # fmt: skip
 
 
 def judge(found: Probed) -> dict[str, Any]:

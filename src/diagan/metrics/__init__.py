@@ -11,6 +11,7 @@ from diagan.metrics.frechet import (
 from diagan.metrics.inception_score import InceptionScore, RunningInceptionScore, inception_score
 from diagan.metrics.kernel import KID, kid
 from diagan.metrics.manifold import PRDC, manifold_metrics, partial_recall, recalled
+from diagan.metrics.missing import MissingMode, missing_modes
 from diagan.metrics.modes import ModeCounts, count_modes
 from diagan.metrics.reconstruction import reconstruction_error
 
@@ -20,6 +21,7 @@ __all__ = [
     "PRDC",
     "InceptionScore",
     "Interval",
+    "MissingMode",
     "ModeCounts",
     "RunningInceptionScore",
     "RunningStatistics",
@@ -31,6 +33,7 @@ __all__ = [
     "inception_score",
     "kid",
     "manifold_metrics",
+    "missing_modes",
     "partial_recall",
     "recalled",
     "reconstruction_error",

@@ -20,6 +20,7 @@ from diagan.report.sections.junk import junk
 from diagan.report.sections.ldr_map import ldr_map
 from diagan.report.sections.making import making
 from diagan.report.sections.metrics import metrics
+from diagan.report.sections.missing import missing
 from diagan.report.sections.points import points
 from diagan.report.sections.ranking import ranking
 from diagan.report.sections.rejection import rejection
@@ -39,6 +40,7 @@ SECTIONS = (
     ranking,
     groups,
     changed,
+    missing,
     points,
     metrics,
     junk,
@@ -53,6 +55,7 @@ SECTIONS = (
 TITLES = {
     "glance": "At a glance",
     "ldr_map": "LDR map",
+    "missing": "Missing modes",
     "junk": "Rare or junk",
     "making": "How this was made",
 }

@@ -24,7 +24,8 @@ class Evaluate:
     diagan evaluate --real DIR --fake DIR: images of any origin.
 
     A metric's name says what is measured: fid50k_train, kid10k_heldout, is50k, pr10k_k3, dc10k_k5,
-    partial_recall10k_k3, partial_fid50k_ends5k, group_fid10k, re50k_epochs50, shares10k.
+    partial_recall10k_k3, partial_fid50k_ends5k, group_fid10k, re50k_epochs50, shares10k,
+    missing10k.
     """
 
     run: Annotated[Positional[str], arg(metavar="RUN")] = ""
@@ -34,7 +35,8 @@ class Evaluate:
     fake: Annotated[str | None, arg(metavar="DIR")] = None
     """Generated images."""
     metrics: Annotated[tuple[str, ...], arg(metavar="NAME ...")] = ()
-    """Which; by default FID, KID, precision, recall, density, coverage and the groups."""
+    """Which; by default FID, KID, precision, recall, density, coverage, missing modes and the
+    groups."""
     n: int | None = None
     """Generated images for the default metrics (10,000; of a folder, all it has up to that)."""
     arms: Annotated[tuple[str, ...], arg(metavar="ARM ...")] = ()

@@ -8,7 +8,7 @@ from diagan.report.contents import ARMS, Contents, arm_label
 from diagan.report.sections.common import Section
 
 LOWER_IS_BETTER = {"fid", "kid", "partial_fid", "group_fid", "reconstruction_error"}
-ELSEWHERE = {"group_share"}  # shown with the groups
+ELSEWHERE = {"group_share", "missing_modes"}  # have sections of their own
 
 
 def metrics(c: Contents) -> Section | None:
