@@ -7,11 +7,11 @@ from torch import nn
 
 from diagan.config import Penalty
 from diagan.engine import launch
-from diagan.game import Parts, Turn, d_loss
+from diagan.game import Parts, Turn, compose, d_loss
 from diagan.losses import non_saturating
 from diagan.methods.penalties import R1, squared_gradient
 from diagan.networks import Scores
-from diagan.stages import Stage, new_game
+from diagan.stages import Stage, new_game, stage_methods
 from diagan.train import train
 
 WEIGHTED = Stage("weighted", 0, 6, weighted=True)
@@ -95,3 +95,14 @@ def test_d_and_the_critic_are_both_penalised(config, every):
         assert train(game, until=2)
     for mine, its in zip(plain.players[1:], other.players[1:]):
         assert not same(mine.net.state_dict(), its.net.state_dict())
+
+
+@pytest.mark.parametrize("stage, since, has", [
+    (Stage("phase1", 0, 6), "phase1", True), (Stage("phase1", 0, 6), "phase2", False),
+    (Stage("plain", 6, 12), "phase2", True),
+    (Stage("weighted", 6, 12, weighted=True), "phase2", True),
+])  # fmt: skip
+def test_it_can_wait_for_phase_2(stage, since, has):
+    config = replace(POINTS, penalty=Penalty(r1=1.0, r1_from=since))
+    terms = compose([method.parts() for method in stage_methods(config, stage, n=40)]).d_terms
+    assert [term.name for term in terms] == ["r1"] * has

@@ -15,6 +15,7 @@ from tiny import POINTS, data_of, same
 
 from diagan import checkpoint, cli, estimate, pipeline
 from diagan import config as configs
+from diagan.config import Penalty
 from diagan.diagnosis import from_moments
 from diagan.engine import launch
 from diagan.errors import Interrupted, UserError
@@ -145,12 +146,14 @@ def test_a_phase_1_is_shared_by_what_differs_later():
         replace(base, phase1_share=0.2, plain_arm=False),
         replace(base, methods=replace(base.methods, gold="published"), weighted_arm=False),
         replace(base, record=replace(base.record, window=20, start=500)),
+        replace(base, penalty=Penalty(r1=1.0, every=4, r1_from="phase2")),
     ]
     assert {phase1_key(c) for c in same_phase1} == {phase1_key(base)}
     others = [
         replace(base, seed=1),
         replace(base, steps=base.steps + 1),  # the learning rate falls to zero at the last step
         replace(base, loss="hinge"),
+        replace(base, penalty=Penalty(r1=1.0)),
         replace(base, record=replace(base.record, mode="eval")),
         replace(base, methods=replace(base.methods, packing=2)),
         replace(base, precision="float32"),

@@ -136,11 +136,12 @@ def new_game(
 
 def stage_methods(config: Config, stage: Stage, n: int) -> list[Method]:
     """The methods that play in a stage on n samples; `compose` drops what has weight zero."""
-    m, n_batches = config.methods, ceil(n / config.batch_size)
+    m, n_batches, penalty = config.methods, ceil(n / config.batch_size), config.penalty
+    has_r1 = stage.start > 0 or penalty.r1_from == "phase1"
     half_batch = max(config.batch_size // 2, 1)  # enough for path lengths (FACTS 6)
     methods: list[Method] = [
-        R1(config.penalty.r1, config.penalty.every),
-        PathLength(config.penalty.path_length, config.penalty.path_every, half_batch),
+        R1(penalty.r1 if has_r1 else 0.0, penalty.every),
+        PathLength(penalty.path_length, penalty.path_every, half_batch),
         TopK(m.topk.floor, m.topk.decay, steps_per_pass=n_batches),
         Packing(m.packing),
         Rotation(m.rotation.d, m.rotation.g),

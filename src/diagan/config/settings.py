@@ -26,6 +26,8 @@ class Penalty:
 
     r1: float = 0.0
     """gamma; 0: none, as in the paper but for StyleGAN2."""
+    r1_from: Literal["phase1", "phase2"] = "phase1"
+    """phase2: phase 1 stays as it is, and what is trained from its end is kept smooth."""
     every: int = 1
     """Every so many updates of D, and so many times as strong."""
     path_length: float = 0.0

@@ -153,12 +153,14 @@ def units(job: Job, arms: dict[str, set[str]]) -> list[Unit]:
 def phase1_key(c: Config) -> Config:
     """Equal for two runs if the one's phase 1, as far as it goes, is the other's.
 
-    What is left out comes into play after it (scores, weights, the critic, rejection, GOLD), or
-    does not touch training (the window, the log).
+    What is left out comes into play after it (scores, weights, the critic, rejection, GOLD, a
+    penalty of phase 2), or does not touch training (the window, the log).
     """
     record = c.record if c.record.mode == "free" else Record(c.record.mode, c.record.every)
+    r1 = {"r1": 0.0, "every": 1, "r1_from": "phase1"} if c.penalty.r1_from == "phase2" else {}
     return replace(
         c, phase1_share=1.0, score=Score(), critic=Critic(), rejection=Rejection(), record=record,
+        penalty=replace(c.penalty, **r1),
         plain_arm=True, weighted_arm=True, methods=replace(c.methods, gold="off"),
         n_evaluate=1, log_every=1, grid_every=1, checkpoint_every=1, data_root=None,
     )  # fmt: skip
