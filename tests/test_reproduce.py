@@ -324,6 +324,17 @@ def test_nothing_is_started_that_would_not_end(tiny, monkeypatch):
     assert {unit.what for unit in started} == {"phase1"}  # the others wait for theirs
 
 
+def test_a_unit_of_seconds_says_little_about_one_of_hours(tmp_path):
+    shop = work.Workshop(tmp_path, tmp_path)
+    assert shop.pace == 1
+    shop.done = {"graft": (3.0, 9.0)}
+    assert shop.pace < 1.1
+    shop.done["phase 1"] = (3600.0, 7200.0)
+    assert shop.pace == pytest.approx(2, rel=0.02)
+    shop.done = {"phase 1": (3600.0, 1800.0)}
+    assert shop.pace == 1
+
+
 def test_stopped_it_leaves_a_table_and_goes_on(tiny, monkeypatch):
     whole = pipeline.run
 

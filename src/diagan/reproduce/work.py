@@ -169,9 +169,12 @@ class Workshop:
 
     @property
     def pace(self) -> float:
-        """How much longer than estimated things take by now; never less than 1."""
-        estimated, actual = (sum(each) for each in zip(*self.done.values(), (0.0, 0.0)))
-        return max(actual / estimated, 1.0) if estimated else 1.0
+        """How much longer than estimated things take by now; never less than 1.
+
+        A unit of seconds tells nothing about one of hours, so it starts at a minute as estimated.
+        """
+        estimated, actual = (sum(each) for each in zip(*self.done.values(), (60.0, 60.0)))
+        return max(actual / estimated, 1.0)
 
     def measure(self, unit: Unit, run: RunDir) -> None:
         """By groups at once, and once for each attribute."""
