@@ -1,0 +1,100 @@
+"""Where the weight goes: the rare group's share of the draws, by mode of recording and by rule.
+
+    python results/weights.py RUN ... [--runs DIR]
+
+Reads the records of runs that have a rare group; nothing is trained. Writes results/weights.json
+and .md.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diagan import diagnosis, ldr
+from diagan.config import Score
+from diagan.record import LdrRecord
+from diagan.rundata import load_data, read_settings
+from diagan.rundir import RunDir
+
+HERE = Path(__file__).parent
+RULES = {
+    "k = 3, cap (the paper's)": Score(k=3.0),
+    "k = 3, floor": Score(k=3.0, clip="floor"),
+    "k = 1, cap": Score(k=1.0),
+    "k = 3, centred, cap": Score(k=3.0, centre="median"),
+    "k = 3, centred, floor": Score(k=3.0, centre="median", clip="floor"),
+    "k = 5, centred, floor": Score(k=5.0, centre="median", clip="floor"),
+    "LDRM alone, cap": Score(terms="ldrm"),
+    "LDRV alone, centred, floor": Score(terms="ldrv", centre="median", clip="floor"),
+}
+
+
+def look(run: RunDir) -> dict[str, Any]:
+    """Moments of the rare group and of the others, and for each rule the weight and the AUC."""
+    settings = read_settings(run)
+    data = load_data(run, settings)
+    record = LdrRecord(run.record, data.n)
+    steps = [s for s in record.steps if s <= settings.phase1_steps][-settings.record.window :]
+    records = np.stack([record.read(step) for step in steps])
+    is_rare = data.groups == data.rare
+    moments = ldr.moments(records)
+    means = {name: [float(values[~is_rare].mean()), float(values[is_rare].mean())]
+             for name, values in (("ldrm", moments.ldrm), ("ldrv", moments.ldrv))}  # fmt: skip
+    grouping = diagnosis.Grouping(data.groups, data.group_names, data.rare)
+    rules = {}
+    for name, score in RULES.items():
+        found = diagnosis.diagnose(iter(records), score, grouping)
+        share = next(group.weight_share for group in found.groups if group.name == found.rare)
+        rules[name] = {"weight": share, "auc": found.auc["score"] if found.auc else None}
+    about = {"mode": settings.record.mode, "n_records": len(steps), "seed": settings.seed,
+             "steps": settings.phase1_steps, "share": float(is_rare.mean())}  # fmt: skip
+    return {**about, **means, "rules": rules}
+
+
+def page(about: dict[str, str], runs: dict[str, dict[str, Any]]) -> str:
+    lines = [
+        "# Where the weight goes",
+        "",
+        *(f"- {key}: {value}" for key, value in about.items()),
+        "",
+        "One phase 1, recorded with D in train mode (new batches of 64 for every record) and in",
+        "eval mode. Moments: major / minor group. A cell: the minor group's share of the draws in",
+        "phase 2, and the AUC of the score for it.",
+        "",
+        "| | " + " | ".join(f"{x['mode']} mode, {x['n_records']} records, seed {x['seed']}"
+                             for x in runs.values()) + " |",
+        "| ---" * (1 + len(runs)) + " |",
+    ]  # fmt: skip
+    for moment in ("ldrm", "ldrv"):
+        cells = [f"{x[moment][0]:.3g} / {x[moment][1]:.3g}" for x in runs.values()]
+        lines.append(f"| {moment.upper()} | " + " | ".join(cells) + " |")
+    for rule in RULES:
+        cells = [f"{x['rules'][rule]['weight']:.2%}, {x['rules'][rule]['auc']:.3f}"
+                 for x in runs.values()]  # fmt: skip
+        lines.append(f"| {rule} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="+", metavar="RUN")
+    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    asked = parser.parse_args()
+    runs = {name: look(RunDir(asked.runs / name)) for name in asked.names}
+    first = next(iter(runs.values()))
+    about = {
+        "command": f"python results/weights.py {' '.join(asked.names)}",
+        "date": time.strftime("%F"),
+        "scale": f"{first['share']:.0%} in the minor group, {first['steps']:,} steps of phase 1",
+    }
+    (HERE / "weights.json").write_text(json.dumps({**about, "runs": runs}, indent=1) + "\n")
+    (HERE / "weights.md").write_text(page(about, runs))
+
+
+if __name__ == "__main__":
+    main()
