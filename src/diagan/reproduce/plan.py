@@ -157,11 +157,13 @@ def phase1_key(c: Config) -> Config:
     penalty of phase 2), or does not touch training (the window, the log).
     """
     record = c.record if c.record.mode == "free" else Record(c.record.mode, c.record.every)
-    r1 = {"r1": 0.0, "every": 1, "r1_from": "phase1"} if c.penalty.r1_from == "phase2" else {}
+    penalty = c.penalty
+    if penalty.r1_from == "phase2":
+        penalty = replace(penalty, r1=0.0, every=1, r1_from="phase1")
     return replace(
         c, phase1_share=1.0, score=Score(), critic=Critic(), rejection=Rejection(), record=record,
-        penalty=replace(c.penalty, **r1),
-        plain_arm=True, weighted_arm=True, methods=replace(c.methods, gold="off"),
+        penalty=penalty, plain_arm=True, weighted_arm=True,
+        methods=replace(c.methods, gold="off"),
         n_evaluate=1, log_every=1, grid_every=1, checkpoint_every=1, data_root=None,
     )  # fmt: skip
 
