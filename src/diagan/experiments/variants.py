@@ -35,7 +35,9 @@ class Variant:
     def config(self, scale: str) -> Config:
         scaled = at_scale(find(self.experiment), scale)
         scaled = replace(scaled, steps=round(scaled.steps * self.longer))
-        return check(reduce(lambda c, change: changed(c, *change), self.changes, scaled))
+        c: Config = reduce(lambda c, change: changed(c, *change), self.changes, scaled)
+        every = min(c.record.every, max(c.phase1_steps // 2, 1))  # two records at the least
+        return check(replace(c, record=replace(c.record, every=every)))
 
     def folder(self, scale: str, seed: int) -> str:
         """Where a run of it lies; at the paper's scale the experiment's plain name."""
