@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from diagan import config as configs
@@ -56,12 +56,22 @@ def test_the_seed_is_all_that_chance_depends_on():
     assert len({value.tobytes() for value in (*first.values, *first.heldout)}) == 110
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_an_attribute_is_seen_on_nearly_every_face(name):
+    changes = [np.abs(face(seed, 32) - face(seed, 32, **{name: True})).max(axis=2) > 8
+               for seed in range(60)]  # fmt: skip
+    assert np.mean([changed.mean() > 0.005 for changed in changes]) > 0.8
+
+
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(NAMES), size=st.sampled_from([16, 32, 64]))
+@example(seed=332238, name="moustache", size=64)  # a small face: 0.98 % of the pixels
 def test_an_attribute_changes_its_place_and_nothing_else(seed, name, size):
     changed = np.abs(face(seed, size) - face(seed, size, **{name: True})).max(axis=2) > 8
     rows = np.flatnonzero(changed.any(axis=1)) / size
-    assert 0.01 < changed.mean() < 0.6
+    assert changed.mean() < 0.6
+    if not len(rows):  # dark hair on dark skin; how seldom: above
+        return
     if name == "hat":
         assert rows.max() < 0.6
     if name == "glasses":
