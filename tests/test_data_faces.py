@@ -60,7 +60,7 @@ def test_the_seed_is_all_that_chance_depends_on():
 def test_an_attribute_is_seen_on_nearly_every_face(name):
     changes = [np.abs(face(seed, 32) - face(seed, 32, **{name: True})).max(axis=2) > 8
                for seed in range(60)]  # fmt: skip
-    assert np.mean([changed.mean() > 0.005 for changed in changes]) > 0.8
+    assert np.mean([changed.mean() > 0.01 for changed in changes]) > 0.9
 
 
 @settings(max_examples=20, deadline=None)
@@ -70,13 +70,12 @@ def test_an_attribute_changes_its_place_and_nothing_else(seed, name, size):
     changed = np.abs(face(seed, size) - face(seed, size, **{name: True})).max(axis=2) > 8
     rows = np.flatnonzero(changed.any(axis=1)) / size
     assert changed.mean() < 0.6
-    if not len(rows):  # dark hair on dark skin; how seldom: above
-        return
+    assert changed.mean() > 0.01 or name == "moustache"  # may be dark hair on dark skin
     if name == "hat":
         assert rows.max() < 0.6
     if name == "glasses":
         assert rows.min() > 0.3 and rows.max() < 0.7
-    if name == "moustache":
+    if name == "moustache" and len(rows):
         assert rows.min() > 0.45 and rows.max() < 0.8
 
 
