@@ -39,7 +39,15 @@ from diagan.protocols import parse
 from diagan.reproduce import Request, plan, reproduce, store, work
 from diagan.reproduce.branch import find_trunk, graft, needed_records
 from diagan.reproduce.plan import BOOKS, Job, find_table, phase1_key, selected, split_subset
-from diagan.reproduce.render import cell_text, number, page, spread, table_json
+from diagan.reproduce.render import (
+    also_cells,
+    cell_text,
+    further,
+    number,
+    page,
+    spread,
+    table_json,
+)
 from diagan.rundir import RunDir, read_json, read_lines
 from diagan.train import Diverged
 
@@ -520,11 +528,29 @@ def test_a_page_of_nothing_shows_the_papers_numbers(tmp_path):
 
 def test_further_numbers_are_of_the_minor_group():
     table = replace(TABLES["table5"], also=(Also("share", "group_share"),))
-    from diagan.reproduce.render import also_cells
-
     cells = also_cells(table, table.also[0])
     assert {c.group for c in cells} == {MINOR["colored_mnist"], MINOR["mnist_fmnist"]}
     assert all(c.paper is None for c in cells)
+
+
+@pytest.mark.parametrize(
+    ("places", "rows", "columns"),
+    [
+        (["plain 99 %", "ours 99 %"], {"plain", "ours"}, {"share", "LDRV"}),
+        (["plain 99 %", "plain 95 %"], {"share", "LDRV"}, {"99 %", "95 %"}),
+        (["plain 99 %", "ours 99 %", "plain 95 %"], {"plain", "ours"},
+         {"share, 99 %", "LDRV, 99 %"}),
+    ],
+)  # fmt: skip
+def test_further_numbers_are_one_table(places, rows, columns):
+    """What they are is a column, or a row where there is only one; the first place is measured."""
+    split = [place.split(" ", 1) for place in places]
+    cells = [{"part": part, "row": row, "column": column, "n": int(place == 0)}
+             for part in ("", "share", "LDRV")
+             for place, (row, column) in enumerate(split)]  # fmt: skip
+    found = further(cells)
+    assert {x["row"] for x in found} == rows and {x["column"] for x in found} == columns
+    assert further([{**x, "n": 0} for x in cells]) == []
 
 
 # --- figures -------------------------------------------------------------------------------------

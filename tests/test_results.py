@@ -10,8 +10,9 @@ import pytest
 
 from diagan.experiments.tables import TABLES
 from diagan.reproduce import store
+from diagan.reproduce.index import index, write_index
 from diagan.reproduce.plan import BOOKS
-from diagan.reproduce.render import index, number, page, table_json, write_index
+from diagan.reproduce.render import number, page, table_json
 
 RESULTS = Path(__file__).parents[1] / "results"
 PAGES = sorted((RESULTS / "tables").glob("*.md"))

@@ -4,6 +4,7 @@ Deviations are those of App. K, which repeats the main tables with them. Numberi
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from diagan.experiments.cells import Also, Cell, Number, Part, Table, grid
 from diagan.experiments.variants import Changes, Variant
@@ -350,7 +351,7 @@ ROBUST = (("record.mode", "eval"), ("record.every", 500), ("record.window", 10),
 
 DEPARTURES = Table(
     "departures",
-    "Where the published code departs from the paper, one change at a time",
+    "Where the published code departs from the paper, one change at a time, on Colored MNIST 99 %",
     grid(
         [
             Part("plain GAN", arm="plain"),
@@ -369,7 +370,7 @@ DEPARTURES = Table(
             departure("the same, R1 in phase 2", *ROBUST, ("penalty.r1", 1.0),
                       ("penalty.every", 4), ("penalty.r1_from", "phase2")),
         ],
-        [OUR_ROW],
+        [replace(OUR_ROW, name="reconstruction error of the minor group")],
     ),
     also=(*ON_DIGITS, Also("share of weight on the minor group", "weight_share"),
           Also("LDRV of the minor group", "ldrv")),

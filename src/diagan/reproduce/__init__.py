@@ -11,6 +11,7 @@ from diagan.experiments.cells import Cell, Table
 from diagan.experiments.figures import SCRIPTS
 from diagan.experiments.tables import ARCHITECTURES
 from diagan.progress import duration
+from diagan.reproduce.index import index, write_index
 from diagan.reproduce.pictures import draw_panel, recall_curves, sheet, write_sheet
 from diagan.reproduce.plan import (
     BOOKS,
@@ -22,7 +23,7 @@ from diagan.reproduce.plan import (
     selected,
     unplanned,
 )
-from diagan.reproduce.render import index, write_index, write_table
+from diagan.reproduce.render import write_table
 from diagan.reproduce.store import median_ratio, ratios
 from diagan.reproduce.work import Workshop
 from diagan.rundir import read_json
