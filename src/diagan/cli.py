@@ -5,6 +5,7 @@ import io
 import re
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import tyro
 
@@ -33,7 +34,7 @@ SENTENCES = (
 def parse(verb: Verb, argv: Sequence[str]) -> object:
     """The verb's arguments; what tyro says of a mistake is brought down to one line."""
     complaint = io.StringIO()
-    default = verb.default(argv) if verb.default else None
+    default: Any = verb.default(argv) if verb.default else tyro.MISSING_NONPROP
     try:
         with contextlib.redirect_stderr(complaint):
             return tyro.cli(
@@ -41,7 +42,7 @@ def parse(verb: Verb, argv: Sequence[str]) -> object:
                 args=list(argv),
                 prog=f"diagan {verb.name}",
                 config=(tyro.conf.AvoidSubcommands,),
-                **({"default": default} if default else {}),
+                default=default,
             )
     except SystemExit as stop:
         if stop.code in (0, None):

@@ -13,7 +13,7 @@ def best_device() -> str:
 def has_bfloat16(device: str) -> bool:
     """Whether the processor multiplies bfloat16 itself; where it must emulate, it is slower."""
     if device == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device == "cpu":
         found = torch.cpu.get_capabilities()
         return bool(found.get("avx512_bf16") or found.get("amx_bf16") or found.get("bf16"))

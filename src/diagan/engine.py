@@ -4,6 +4,7 @@ import dataclasses
 import logging
 import os
 import warnings
+from typing import Literal
 
 import torch
 from lightning_fabric import Fabric
@@ -20,6 +21,13 @@ def resolve(config: Config) -> Config:
     if precision == "auto":
         precision = "bfloat16" if has_bfloat16(device) else "float32"
     return dataclasses.replace(config, device=device, precision=precision)
+
+
+def across(fabric: Fabric, mine: torch.Tensor, how: Literal["mean", "sum"]) -> torch.Tensor:
+    """A tensor that every process has its own of, reduced to one that all have."""
+    found = fabric.all_reduce(mine, reduce_op=how)
+    assert isinstance(found, torch.Tensor)
+    return found
 
 
 def launch(config: Config) -> Fabric:

@@ -109,11 +109,11 @@ def time_step(game: Game) -> float:
 
 def time_record(config: Config, game: Game, dataset: Dataset) -> float:
     """Seconds of a record of all samples and the held-out ones, from one batch."""
-    if config.record.mode in ("free", "none"):
+    mode = config.record.mode
+    if mode == "free" or mode == "none":
         return 0.0
     size = record_batch(config, dataset.shape)
     values = torch.from_numpy(dataset.values[:size])
-    mode = config.record.mode
     one = stopwatch(lambda: score_all(game.d.net, values, as_input, mode=mode, batch_size=size), 2)
     return one * (dataset.n + len(dataset.heldout)) / len(values)
 

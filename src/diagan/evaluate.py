@@ -128,7 +128,7 @@ def evaluate_arm(
 
 def outdated(line: Line, about: Line) -> bool:
     """Whether a line is of an earlier checkpoint of the arm."""
-    return line["arm"] == about["arm"] and line.get("checkpoint") != about["checkpoint"]
+    return bool(line["arm"] == about["arm"] and line.get("checkpoint") != about["checkpoint"])
 
 
 def identity(line: Line) -> tuple[object, ...]:

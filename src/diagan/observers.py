@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from diagan import checkpoint, ldr
 from diagan.batches import at_once
 from diagan.data import as_input
+from diagan.engine import across
 from diagan.errors import UserError
 from diagan.game import Moment, Observer, Parts, Turn
 from diagan.methods.ema import averages, settle
@@ -39,9 +40,9 @@ def recording(
                 d, values, as_input, mode=mode, batch_size=batch_size, seed=seed, step=moment.step,
                 rank=fabric.global_rank, world_size=fabric.world_size, head=head,
             )  # fmt: skip
-            logits = fabric.all_reduce(logits, reduce_op="sum")
+            everywhere = across(fabric, logits, "sum")
             if fabric.is_global_zero:
-                record.add(moment.step, logits, part)
+                record.add(moment.step, everywhere, part)
 
     observer = Observer("record", look, every, start, at_end)
     return Parts(observers=(observer,), needs_one_score_per_image="recording")
@@ -74,7 +75,8 @@ def gathered(fabric: Fabric, turn: Turn) -> tuple[Tensor, Tensor]:
     logits = turn.real_logits.detach().float().cpu()
     if fabric.world_size == 1:
         return turn.indices, logits
-    indices, logits = (fabric.all_gather(part).flatten().cpu() for part in (turn.indices, logits))
+    parts = [fabric.all_gather(part) for part in (turn.indices, logits)]
+    indices, logits = (part.flatten().cpu() for part in parts if isinstance(part, Tensor))
     return indices, logits
 
 
@@ -99,7 +101,7 @@ class Logging:
     def look(self, moment: Moment) -> None:
         line = {f"loss_{name}": value for name, value in moment.losses.items()}
         line |= mean_outputs([turn for turn in moment.turns if turn.player == "D"])
-        values = self.fabric.all_reduce(torch.tensor(list(line.values())), reduce_op="mean")
+        values = across(self.fabric, torch.tensor(list(line.values())), "mean")
         if not self.fabric.is_global_zero:
             return
         line = dict(zip(line, values.tolist()))

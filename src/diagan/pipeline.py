@@ -58,8 +58,9 @@ def run(
             shown.say(note)
         if fabric.broadcast(folder.config.exists()):
             refuse_other_data(folder, dataset)
-            where = {"data": settings.data, "data_root": settings.data_root}
-            settings = dataclasses.replace(read_settings(folder), **where)
+            settings = dataclasses.replace(
+                read_settings(folder), data=settings.data, data_root=settings.data_root
+            )
             shown.say(f"going on with {folder.path}")
         else:
             # Rank 0's timing holds for all.

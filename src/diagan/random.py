@@ -39,7 +39,7 @@ def seed_torch(seed: int, purpose: str, step: int = 0, rank: int = 0) -> None:
     """
     number = derive_seed(seed, purpose, step, rank)
     torch.default_generator.manual_seed(number)
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(number)
     if torch.backends.mps.is_available():
         torch.mps.manual_seed(number)

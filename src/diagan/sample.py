@@ -146,7 +146,8 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
     if rejects_by == "D" and LOGISTIC_HEAD in heads:
         # From here on D's logit is the one that is a log-density ratio.
         d.logit, rejects_by = d.heads[LOGISTIC_HEAD], "logistic head"
-    g, d = (net.eval().to(best_device()) for net in (g, d))
+    for net in (g, d):
+        net.eval().to(best_device())
     if average:
         settle(g, settings.network.latent)
     return TrainedGenerator(g, d, settings, arm, step, rejects_by, shape)

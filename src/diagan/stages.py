@@ -90,6 +90,17 @@ def adam(o: Optim, net: nn.Module, *, is_g: bool) -> tuple[torch.optim.Adam, flo
     return torch.optim.Adam(net.parameters(), o.lr, betas, fused=True), rate
 
 
+def networks(config: Config, dataset: Dataset, parts: Parts) -> dict[str, nn.Module]:
+    """G, D and the critics by name, as the seed makes them."""
+    seed_torch(config.seed, "init")
+    how = (config.network, dataset.shape, parts.heads, parts.images_per_score)
+    g, d = build(*how)
+    ds = {"D": d} | {critic.name: build(*how)[1] for critic in parts.critics}
+    for each in ds.values():
+        each.set_references(references(dataset, parts.images_per_score))
+    return {"G": g, **ds}
+
+
 def new_game(
     config: Config,
     dataset: Dataset,
@@ -99,13 +110,7 @@ def new_game(
 ) -> Game:
     """The players of a stage as a fresh run has them, without observers."""
     parts = compose([method.parts() for method in stage_methods(config, stage, dataset.n)])
-    seed_torch(config.seed, "init")
-    how = (config.network, dataset.shape, parts.heads, parts.images_per_score)
-    nets = dict(zip(("G", "D"), build(*how)))
-    for critic in parts.critics:
-        nets[critic.name] = build(*how)[1]
-    for d in nets.keys() - {"G"}:
-        nets[d].set_references(references(dataset, parts.images_per_score))
+    nets = networks(config, dataset, parts)
 
     def player(name: str, stream: Stream | None = None, **how: bool) -> Player:
         net = nets[name].to(fabric.device)

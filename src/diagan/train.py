@@ -10,6 +10,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
+from diagan.engine import across
 from diagan.errors import UserError
 from diagan.game import Moment, Parts, Term, Turn, d_loss, g_loss
 from diagan.losses import Loss
@@ -147,7 +148,7 @@ def play_step(game: Game) -> tuple[dict[str, float], list[Turn]]:
         losses["G"] = update(game, game.g, turn, game.parts.g_terms, g_loss)
         turns.append(turn)
     # One synchronisation a step. The mean over the processes: where one has a NaN, all stop.
-    values = game.draws.fabric.all_reduce(torch.stack(list(losses.values())), reduce_op="mean")
+    values = across(game.draws.fabric, torch.stack(list(losses.values())), "mean")
     return dict(zip(losses, values.tolist())), turns
 
 
@@ -191,7 +192,7 @@ def average_gradients(fabric: Fabric, net: nn.Module) -> None:
     if fabric.world_size == 1:
         return
     grads = [p.grad for p in net.parameters() if p.grad is not None]
-    flat = fabric.all_reduce(torch.cat([g.flatten() for g in grads]), reduce_op="mean")
+    flat = across(fabric, torch.cat([g.flatten() for g in grads]), "mean")
     for grad, mean in zip(grads, flat.split([g.numel() for g in grads])):
         grad.copy_(mean.view_as(grad))
 
@@ -200,7 +201,7 @@ def agreed(fabric: Fabric, flag: bool) -> bool:
     """Whether any process says so: all of them must leave the loop at the same step."""
     if fabric.world_size == 1:
         return flag
-    return bool(fabric.all_reduce(torch.tensor(float(flag)), reduce_op="sum") > 0)
+    return bool(across(fabric, torch.tensor(float(flag)), "sum") > 0)
 
 
 @contextmanager

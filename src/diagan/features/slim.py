@@ -1,9 +1,11 @@
 """The beginning of the paper's classifier: features quick enough to train a generator through."""
 
+from math import sqrt
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from diagan.networks.classifier import KERNEL, Classifier
+from diagan.networks.classifier import KERNEL, Classifier, FourierConvolution
 
 N_LAYERS = 2
 CELL = 4  # outputs of the last of them, along each side, that are averaged
@@ -16,10 +18,17 @@ class SlimClassifier(nn.Module):
     them: a sixtieth of its multiplications. Gradients reach the images; no weight learns.
     """
 
+    weight0: Tensor
+    bias0: Tensor
+    weight1: Tensor
+    bias1: Tensor
+
     def __init__(self, net: Classifier) -> None:
         super().__init__()
         for number, (layer, norm) in enumerate(zip(net.convolutions[:N_LAYERS], net.norms)):
             # BatchNorm in eval mode is a scale and a shift, which the convolution takes over.
+            assert isinstance(norm, nn.BatchNorm1d) and norm.running_mean is not None
+            assert isinstance(layer, FourierConvolution) and norm.running_var is not None
             scale = norm.weight / (norm.running_var + norm.eps).sqrt()
             weight = layer.weight * scale[:, None, None, None]
             self.register_buffer(f"weight{number}", weight.detach())
@@ -32,4 +41,4 @@ class SlimClassifier(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         features = F.avg_pool2d(self.maps(images).float(), CELL).flatten(1)
-        return features / features.shape[1] ** 0.5
+        return features / sqrt(features.shape[1])

@@ -72,6 +72,8 @@ class EqualConv(nn.Conv2d):
 class Filter(nn.Module):
     """The low-pass filter [1, 3, 3, 1] along both axes, scaled to a sum of `gain`."""
 
+    kernel: Tensor
+
     def __init__(self, padding: int, stride: int = 1, gain: float = 1.0) -> None:
         super().__init__()
         self.padding, self.stride = padding, stride
@@ -234,7 +236,7 @@ class Generator(nn.Module):
         """Images [B, C, size, size] of styles [B, n_layers, n_style]."""
         noise = noise or fresh_noise(styles)
         x = self.conv(self.constant.expand(len(styles), -1, -1, -1), styles[:, 0], noise)
-        image = self.to_image(x, styles[:, 1])
+        image: Tensor = self.to_image(x, styles[:, 1])
         for number, block in enumerate(self.blocks):
             at = 2 * number + 1  # an image shares its style with the next block's first convolution
             x, image = block(x, image, styles[:, at : at + 3], noise)
@@ -273,8 +275,8 @@ class DownBlock(nn.Module):
         self.shortcut = EqualConv(n_in, n_out, 1, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        h = activate(self.conv2(self.blur(activate(self.conv1(x)))))
-        return (h + self.shortcut(self.halve(x))) / sqrt(2)
+        shortcut: Tensor = self.shortcut(self.halve(x))
+        return (activate(self.conv2(self.blur(activate(self.conv1(x))))) + shortcut) / sqrt(2)
 
 
 class Trunk(nn.Module):

@@ -61,7 +61,7 @@ def _names(runs: list[Contents]) -> list[str]:
     return [f"{c.run.path.resolve().parent.name}/{c.name}" for c in runs]
 
 
-def _column(name: str, c: Contents, judge: Callable[[Contents], Section] | None) -> dict[str, Any]:
+def _column(name: str, c: Contents, judge: Callable[[Contents], Section]) -> dict[str, Any]:
     """One run: its claims, pictures and groups."""
     diagnosis = c.diagnosis or {}
     sprites: dict[str, pictures.Sprite] = {}

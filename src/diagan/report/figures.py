@@ -6,7 +6,7 @@ those who hear the page instead of seeing it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,7 +107,7 @@ def histogram(
 Cloud = tuple[np.ndarray, str]  # points [n, 2] and their colour
 
 
-def scatter(panels: dict[str, Sequence[Cloud]]) -> dict[str, Markup]:
+def scatter(panels: Mapping[str, Sequence[Cloud]]) -> dict[str, Markup]:
     """A square panel for each list of clouds, the last on top; all with the same axes."""
     everything = np.concatenate([points for clouds in panels.values() for points, _ in clouds])
     low, high = np.percentile(everything, [0.1, 99.9])  # a few strays do not shrink the rest

@@ -1,6 +1,7 @@
 """How long a unit takes, from a short timing on this machine."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -59,8 +60,8 @@ class Clock:
             return 0.0, 0.0
         images = np.array(data.values[:N_LOOKED])
         # Less what comes before the first epoch.
-        few, more = (stopwatch(lambda e=e: train_autoencoder(images, seed=0, epochs=e), 1)
-                     for e in (1, 4))  # fmt: skip
+        few, more = (stopwatch(partial(train_autoencoder, images, seed=0, epochs=epochs), 1)
+                     for epochs in (1, 4))  # fmt: skip
         epoch = max(more - few, 0.0) / 3
         name = own_features(c) or ("inception" if find_weights("inception") else None)
         if name is None:  # the run's own D, which a fake's seconds include

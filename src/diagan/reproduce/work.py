@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from diagan import checkpoint, pipeline
 from diagan.config import Config, DemoDigits, DrawnFaces, Gaussians25, SingleGaussian
 from diagan.engine import resolve
@@ -173,8 +175,8 @@ class Workshop:
 
         A unit of seconds tells nothing about one of hours, so it starts at a minute as estimated.
         """
-        estimated, actual = (sum(each) for each in zip(*self.done.values(), (60.0, 60.0)))
-        return max(actual / estimated, 1.0)
+        estimated, actual = np.sum([*self.done.values(), (60.0, 60.0)], axis=0)
+        return max(float(actual / estimated), 1.0)
 
     def measure(self, unit: Unit, run: RunDir) -> None:
         """By groups at once, and once for each attribute."""

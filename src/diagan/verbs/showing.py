@@ -49,8 +49,8 @@ def sample(args: Sample) -> None:
     from diagan.sample import write_samples
 
     arm = None if args.arm == "auto" else args.arm
-    how = {"drs": args.drs, "budget": args.budget, "arm": arm, "seed": args.seed}
-    print(write_samples(args.run, args.n, args.out, **how))
+    print(write_samples(args.run, args.n, args.out, drs=args.drs, budget=args.budget, arm=arm,
+                        seed=args.seed))  # fmt: skip
 
 
 def report(args: Report) -> None:

@@ -22,7 +22,9 @@ def calibration(c: Contents) -> Section | None:
     there = {file.stem.replace("_", "-"): file for file in files if file.exists()}
     if not there:
         return None
-    panels, numbers, drawn = [], [], {}
+    panels: list[dict[str, Any]] = []
+    numbers: list[dict[str, Any]] = []
+    drawn: dict[str, Markup] = {}
     for name, file in there.items():
         logits, about = judged.read(file)
         drawn |= {f"{name}-bins": _reliability(about["bins"]),

@@ -42,8 +42,9 @@ def _over_steps(c: Contents) -> dict[str, tuple[str, Markup]]:
     ):
         drawn = _stage_lines(lines, keys)
         if drawn:
-            limits = {"y_low": 0.0, "y_high": 1.0} if name == "opinion" else {}
-            panels[name] = (title, figures.curves(drawn, "step", "", title=title, **limits))
+            low, high = (0.0, 1.0) if name == "opinion" else (None, None)
+            made = figures.curves(drawn, "step", "", title=title, y_low=low, y_high=high)
+            panels[name] = (title, made)
     return panels
 
 
