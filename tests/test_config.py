@@ -68,7 +68,10 @@ sound = st.builds(
     batch_size=count,
     n_dis=st.integers(1, 5),
     optim=st.builds(
-        Optim, lr=positive, betas=st.tuples(share, share), decay=st.sampled_from(["linear", "none"])
+        Optim,
+        lr=positive,
+        betas=st.tuples(share, share),
+        decay=st.sampled_from(["linear", "restart", "none"]),
     ),
     record=st.builds(
         Record, every=st.integers(1, 5), window=st.integers(2, 8), include_end=st.booleans()

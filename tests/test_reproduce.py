@@ -155,6 +155,7 @@ def test_a_phase_1_is_shared_by_what_differs_later():
         replace(base, methods=replace(base.methods, gold="published"), weighted_arm=False),
         replace(base, record=replace(base.record, window=20, start=500)),
         replace(base, penalty=Penalty(r1=1.0, every=4, r1_from="phase2")),
+        replace(base, optim=replace(base.optim, decay="restart")),
     ]
     assert {phase1_key(c) for c in same_phase1} == {phase1_key(base)}
     others = [

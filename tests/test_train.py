@@ -139,6 +139,14 @@ def test_no_decay_is_constant():
     assert rate(0) == rate(11) == 0.3
 
 
+def test_a_restart_begins_phase_2_with_the_full_rate():
+    config = replace(POINTS, steps=8, phase1_share=0.5, optim=Optim(lr=0.8, decay="restart"))
+    first, second = (game_of(config, Stage(name, start, end)).learning_rate
+                     for name, start, end in (("phase1", 0, 4), ("weighted", 4, 8)))  # fmt: skip
+    assert [first(step) for step in range(4)] == pytest.approx([0.8, 0.7, 0.6, 0.5])
+    assert [second(step) for step in (4, 5, 6, 7, 8)] == pytest.approx([0.8, 0.6, 0.4, 0.2, 0])
+
+
 # --- phase 2 -------------------------------------------------------------------------------------
 
 

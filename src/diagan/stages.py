@@ -131,7 +131,7 @@ def new_game(
         parts=parts,
         draws=draws,
         n_dis=config.n_dis,
-        learning_rate=learning_rate(config),
+        learning_rate=learning_rate(config, stage),
         step=stage.start,
     )
     watching = [method.parts() for method in player_methods(config, game)]
@@ -206,11 +206,13 @@ def references(dataset: Dataset, images_per_score: int) -> Tensor:
     return as_input(torch.from_numpy(dataset.values[np.arange(n) * dataset.n // n]))
 
 
-def learning_rate(config: Config) -> Callable[[int], float]:
-    """The rate at a step; a later stage goes on where the one before ended."""
-    if config.optim.decay == "none":
-        return lambda step: config.optim.lr
-    return lambda step: config.optim.lr * (1 - step / config.steps)
+def learning_rate(config: Config, stage: Stage) -> Callable[[int], float]:
+    """The rate at a step; a later stage goes on where the one before ended, or begins anew."""
+    lr, decay = config.optim.lr, config.optim.decay
+    if decay == "none":
+        return lambda step: lr
+    full = stage.start if decay == "restart" else 0
+    return lambda step: lr * (1 - (step - full) / (config.steps - full))
 
 
 def train_stage(

@@ -14,7 +14,8 @@ from diagan.config.networks import NetworkConfig
 class Optim:
     lr: float = 1e-4
     betas: tuple[float, float] = (0.5, 0.9)
-    decay: Literal["linear", "none"] = "linear"  # linear: to zero at the last step
+    decay: Literal["linear", "restart", "none"] = "linear"
+    """To zero at the last step; restart: from phase 2 on once more from the full rate."""
     d_lr: float | None = None
     """Of D and the critic, where it is not that of G."""
     d_betas: tuple[float, float] | None = None

@@ -154,15 +154,17 @@ def phase1_key(c: Config) -> Config:
     """Equal for two runs if the one's phase 1, as far as it goes, is the other's.
 
     What is left out comes into play after it (scores, weights, the critic, rejection, GOLD, a
-    penalty of phase 2), or does not touch training (the window, the log).
+    penalty or learning rate of phase 2), or does not touch training (the window, the log).
     """
     record = c.record if c.record.mode == "free" else Record(c.record.mode, c.record.every)
-    penalty = c.penalty
+    optim, penalty = c.optim, c.penalty
+    if optim.decay == "restart":
+        optim = replace(optim, decay="linear")
     if penalty.r1_from == "phase2":
         penalty = replace(penalty, r1=0.0, every=1, r1_from="phase1")
     return replace(
         c, phase1_share=1.0, score=Score(), critic=Critic(), rejection=Rejection(), record=record,
-        penalty=penalty, plain_arm=True, weighted_arm=True,
+        optim=optim, penalty=penalty, plain_arm=True, weighted_arm=True,
         methods=replace(c.methods, gold="off"),
         n_evaluate=1, log_every=1, grid_every=1, checkpoint_every=1, data_root=None,
     )  # fmt: skip
