@@ -311,11 +311,11 @@ def test_weights_that_are_not_finite_are_never_saved(tmp_path):
     assert checkpoint.steps(tmp_path, "phase1") == [0]
 
 
-def moment_of(step: int, d_loss: float) -> Moment:
+def moment_of(step: int, d_loss: float, **others: float) -> Moment:
     logits = torch.zeros(4)
     turn = Turn(step - 1, step - 1, "D", None, None, logits, logits, None, real_logits=logits,
                 fake_logits=logits)  # fmt: skip
-    return Moment(step, [turn], {"D": d_loss, "G": 5.0}, is_last=False)
+    return Moment(step, [turn], {"D": d_loss, **others, "G": 5.0}, is_last=False)
 
 
 def logging_of(run: RunDir, display: Overheard) -> observers.Logging:
@@ -337,6 +337,20 @@ def test_that_d_has_won_is_said_once(tmp_path):
         later.look(moment_of(step, 0.01))
     assert sum("D has won" in text for text in display.said) == 1
     assert run_summary(run).count("warning: D has won") == 1
+
+
+def test_that_the_critic_has_won_is_said_beside_it(tmp_path):
+    """Colored MNIST, k = 5: the critic knew fakes by their batches, and rejection did nothing."""
+    run, display = RunDir(tmp_path), Overheard()
+    for part in (range(1, 20), range(20, 40)):  # with a resume between
+        logging = logging_of(run, display)
+        for step in part:
+            logging.look(moment_of(step, 1.3 if step < 25 else 0.01, critic=0.01))
+    warnings = [line for line in read_lines(run.log) if "warning" in line]
+    assert [line["step"] for line in warnings] == [10, 34]
+    assert warnings[0]["warning"].startswith("The critic has won: its loss stayed under 0.05")
+    assert "--critic.forward joint" in warnings[0]["warning"]
+    assert warnings[1]["warning"].startswith("D has won")
 
 
 def test_a_resume_still_counts_the_lines_before_it(tmp_path):

@@ -23,8 +23,16 @@ from diagan.rundir import RunDir, append_line, read_lines, replacing
 from diagan.sample import as_stored, image_grid
 from diagan.train import Diverged, Game, share_buffers
 
-D_WON_LOSS = 0.05  # of D, where 1.39 is a draw
-D_WON_LINES = 10
+WON_LOSS = 0.05  # of a discriminator, where 1.39 is a draw
+WON_LINES = 10
+WON = {  # what is said, and what follows
+    "D": ("D has won",
+          "G learns nothing more from it, and its images may be noise; do not trust what comes "
+          "after"),
+    "critic": ("The critic has won",
+               "It knows G's images by their batches or their flaws, and rejection by it will "
+               "hardly correct; where it has BatchNorm, --critic.forward joint helps"),
+}  # fmt: skip
 
 
 def recording(
@@ -93,8 +101,11 @@ class Logging:
         self.batch_size, self.learning_rate, self.d_rate = batch_size, learning_rate, d_rate
         self.clock = (first_step, time.monotonic())
         lines = [line for line in read_lines(run.log) if line["stage"] == stage]
-        self.d_losses = [line["loss_D"] for line in lines if "loss_D" in line]
-        self.warned = any("warning" in line for line in lines)
+        self.losses = {
+            name: [line[f"loss_{name}"] for line in lines if f"loss_{name}" in line] for name in WON
+        }
+        said = " ".join(line.get("warning", "") for line in lines)
+        self.warned = {name for name, (claim, _) in WON.items() if claim in said}
         if fabric.is_global_zero:
             self.curves = SummaryWriter(str(run.curves / stage), purge_step=first_step + 1)
 
@@ -119,17 +130,19 @@ class Logging:
         where = {"stage": self.stage, "step": moment.step}
         append_line(self.run.log, where | line | {"time": time.time(), "steps_per_second": speed})
         self.display.update(moment.step, line, speed)
-        self.warn_if_d_won(where, line["loss_D"])
+        for name in WON:
+            if f"loss_{name}" in line:
+                self.warn_if_won(name, where, line[f"loss_{name}"])
 
-    def warn_if_d_won(self, where: dict[str, Any], loss: float) -> None:
-        self.d_losses.append(loss)
-        recent = self.d_losses[-D_WON_LINES:]
-        if not self.warned and len(recent) == D_WON_LINES and max(recent) < D_WON_LOSS:
-            self.warned = True
+    def warn_if_won(self, name: str, where: dict[str, Any], loss: float) -> None:
+        self.losses[name].append(loss)
+        recent = self.losses[name][-WON_LINES:]
+        if name not in self.warned and len(recent) == WON_LINES and max(recent) < WON_LOSS:
+            self.warned.add(name)
+            claim, so = WON[name]
             text = (
-                f"D has won: its loss stayed under {D_WON_LOSS} for the last {D_WON_LINES} lines "
-                f"of the log up to step {where['step']}. G learns nothing more from it, and its "
-                "images may be noise; do not trust what comes after"
+                f"{claim}: its loss stayed under {WON_LOSS} for the last {WON_LINES} lines of the "
+                f"log up to step {where['step']}. {so}"
             )
             append_line(self.run.log, where | {"warning": text})
             self.display.say(text)
