@@ -68,6 +68,24 @@ def test_what_streams_is_not_kept(real):
     assert len(fakes.features) == 50 and len(fakes.samples) == N_PICTURES
 
 
+def test_only_what_a_metric_needs_is_looked_at(real):
+    """The autoencoder of 50,000 images needs their pixels, and not 50,000 times the extractor."""
+    seen = []
+
+    class Counting(Pixels):
+        def __call__(self, batch):
+            seen.append(len(batch))
+            return super().__call__(batch)
+
+    extractor, fake = Counting((1, 4, 4)), images(3_000, 6)
+    fakes = watch([fake[:1_700], fake[1_700:]], extractor, parse_all(["re3k_epochs1"]))
+    assert sum(seen) == N_PICTURES and fakes.n == 3_000
+    assert np.array_equal(fakes.samples, fake)
+    seen.clear()
+    watch([fake[:1_700], fake[1_700:]], extractor, parse_all(["re3k_epochs1", "fid2k_train"]))
+    assert sum(seen) == 2_000
+
+
 def test_precision_and_recall_tell_a_collapse(real):
     collapsed = np.repeat(images(1, 1, 90), 40, axis=0) + (np.arange(40) % 3).astype(
         np.uint8

@@ -1,11 +1,13 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import conv_transpose2d
 from torch.nn.utils.parametrize import is_parametrized
 
 from diagan.config import DCGAN, MLP, SNGAN
 from diagan.networks import build, count_parameters
 from diagan.networks.common import Discriminator, Dropout
+from diagan.networks.dcgan import FirstUp
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,19 @@ def test_heads_leave_the_logit_as_it_was():
         torch.manual_seed(3)
         found.append(build(MLP(width=8), (2,), heads)[1].state_dict())
     assert all(torch.equal(value, found[1][name]) for name, value in found[0].items())
+
+
+def test_the_first_layer_of_g_is_the_transposed_convolution_that_the_paper_has():
+    torch.manual_seed(0)
+    up = FirstUp(6, 5, 4, bias=False)
+    x = torch.randn(3, 6, 1, 1, requires_grad=True)
+    found, expected = up(x), conv_transpose2d(x, up.weight)
+    assert found.shape == (3, 5, 4, 4)
+    torch.testing.assert_close(found, expected)
+    weights = torch.randn_like(found)
+    mine, theirs = (torch.autograd.grad((y * weights).sum(), (x, up.weight))
+                    for y in (found, expected))  # fmt: skip
+    torch.testing.assert_close(mine, theirs)
 
 
 @pytest.mark.parametrize("config, shape", [(DCGAN(width=0.25), (3, 16, 16)), (MLP(width=8), (2,))])

@@ -44,6 +44,17 @@ def test_errors_are_those_of_what_is_rebuilt_whatever_the_batches(digits, traine
     assert errors(trained, real[:1]) == pytest.approx(found[:1], abs=1e-6)  # not batch statistics
 
 
+def test_bfloat16_gives_the_same_errors(digits, monkeypatch):
+    found = []
+    for precision in ("float32", "bfloat16"):
+        monkeypatch.setattr(reconstruct, "best_precision", lambda device, p=precision: p)
+        net = train_autoencoder(digits[0][:512], seed=0, epochs=3, batch_size=32)
+        assert {p.dtype for p in net.parameters()} == {torch.float32}
+        found.append([errors(net, part[-100:]).mean() for part in digits])
+    assert found[0] != found[1]
+    assert found[0] == pytest.approx(found[1], rel=0.03)
+
+
 def test_a_network_left_in_train_mode_gives_the_same(digits, trained):
     expected = errors(trained, digits[1][:5])
     trained.train()
@@ -58,8 +69,10 @@ def test_the_seed_decides(digits):
     assert not np.array_equal(a, c)
 
 
-def test_settings_are_the_published_ones(digits, monkeypatch):
+@pytest.mark.parametrize(("precision", "close"), [("float32", 1e-5), ("bfloat16", 1e-3)])
+def test_settings_are_the_published_ones(digits, monkeypatch, precision, close):
     fitted = []
+    monkeypatch.setattr(reconstruct, "best_precision", lambda device: precision)
     monkeypatch.setattr(reconstruct, "fit", lambda *a, **how: fitted.append((*a, how)))
     fake = digits[0][:16]
     train_autoencoder(fake, seed=0)
@@ -73,7 +86,7 @@ def test_settings_are_the_published_ones(digits, monkeypatch):
     chosen = np.array([3, 5, 8])
     x = fake[chosen] / 127.5 - 1
     expected = np.mean((rebuild(net, fake[chosen]) - x) ** 2)
-    assert loss(chosen).item() == pytest.approx(expected, rel=1e-5)  # in eval mode, both
+    assert loss(chosen).item() == pytest.approx(expected, rel=close)  # in eval mode, both
 
 
 @pytest.mark.parametrize("shape", [(12, 1, 8, 8), (12, 3, 24, 40)])

@@ -1,4 +1,6 @@
-"""On what a network computes."""
+"""On what a network computes, and how precisely."""
+
+from typing import Literal
 
 import torch
 from torch import nn
@@ -18,6 +20,10 @@ def has_bfloat16(device: str) -> bool:
         found = torch.cpu.get_capabilities()
         return bool(found.get("avx512_bf16") or found.get("amx_bf16") or found.get("bf16"))
     return False
+
+
+def best_precision(device: str) -> Literal["bfloat16", "float32"]:
+    return "bfloat16" if has_bfloat16(device) else "float32"
 
 
 def device_of(net: nn.Module) -> torch.device:

@@ -10,16 +10,14 @@ import torch
 from lightning_fabric import Fabric
 
 from diagan.config import Config
-from diagan.device import best_device, has_bfloat16
+from diagan.device import best_device, best_precision
 from diagan.errors import UserError
 
 
 def resolve(config: Config) -> Config:
     """The config with every `auto` replaced by what it means on this machine."""
     device = config.device if config.device != "auto" else best_device()
-    precision = config.precision
-    if precision == "auto":
-        precision = "bfloat16" if has_bfloat16(device) else "float32"
+    precision = config.precision if config.precision != "auto" else best_precision(device)
     return dataclasses.replace(config, device=device, precision=precision)
 
 

@@ -10,6 +10,7 @@ import torch
 
 from diagan import metrics, reconstruct
 from diagan.data import Dataset
+from diagan.device import best_device, best_precision
 from diagan.errors import UserError
 from diagan.features import Extractor, Features, cached_features, extract
 from diagan.groups import GroupProbe
@@ -90,12 +91,19 @@ class Fakes:
         self.scores = {p.n: RunningInceptionScore(p.n) for p in protocols if p.family == "is"}
         kept = [p.n for p in protocols if p.family not in STREAMED | {"is", "re"}]
         self._n_features = max(kept, default=N_PICTURES)
+        self.n_looked = max([self._n_features, *self.running, *self.scores])  # beyond: pixels only
         self._n_samples = max([p.n for p in protocols if p.family == "re"], default=N_PICTURES)
         self._features: list[np.ndarray] = []
         self._samples: list[np.ndarray] = []
         self.n = 0
 
-    def add(self, samples: np.ndarray, found: Features) -> None:
+    def add(self, samples: np.ndarray, found: Features | None) -> None:
+        if found is not None:
+            self._add_features(found)
+        self._samples.append(samples[: max(self._n_samples - self.n, 0)])
+        self.n += len(samples)
+
+    def _add_features(self, found: Features) -> None:
         features = found.features.numpy()
         for n, running in self.running.items():
             running.add(features[: max(n - self.n, 0)])
@@ -104,8 +112,6 @@ class Fakes:
                 raise UserError("is: this extractor has no classes; use inception or a classifier")
             score.add(found.logits.numpy()[: max(n - self.n, 0)])
         self._features.append(features[: max(self._n_features - self.n, 0)])
-        self._samples.append(samples[: max(self._n_samples - self.n, 0)])
-        self.n += len(samples)
 
     @cached_property
     def features(self) -> np.ndarray:
@@ -130,11 +136,12 @@ def watch(
             fakes.add(batch, Features(torch.from_numpy(batch)))
             continue
         at = 0
-        for found in extract(extractor, batch):
+        for found in extract(extractor, batch[: max(fakes.n_looked - fakes.n, 0)]):
             fakes.add(batch[at : at + len(found.features)], found)
             at += len(found.features)
             if on_batch:
                 on_batch(len(found.features))
+        fakes.add(batch[at:], None)
     return fakes
 
 
@@ -227,9 +234,11 @@ def _fid_of(subset: Subset, real: Reals, fake: Statistics) -> Line:
 
 def _reconstruction(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:
     net = reconstruct.train_autoencoder(fake.samples[: p.n], seed=real.seed, epochs=p.epochs)
+    precision = best_precision(best_device())
     for subset in real.subsets:
         errors = reconstruct.errors(net, real.data.values[subset.indices])
-        yield {"metric": "reconstruction_error", **_mean_of(subset.name, errors, real.seed)}
+        line = _mean_of(subset.name, errors, real.seed)
+        yield {"metric": "reconstruction_error", **line, "precision": precision}
 
 
 def _shares(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:

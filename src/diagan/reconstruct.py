@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from torch.nn.functional import mse_loss
 
 from diagan.data import as_input
-from diagan.device import best_device, device_of
+from diagan.device import best_device, best_precision, device_of
 from diagan.errors import UserError
 from diagan.fitting import Images, OnEpoch, check_images, fit, initialised
 from diagan.metrics.reconstruction import reconstruction_error
@@ -24,14 +24,19 @@ def train_autoencoder(
     batch_size: int = 128,
     on_epoch: OnEpoch | None = None,
 ) -> Autoencoder:
-    """Learn to rebuild generated images; the published code's settings (FACTS 7.1)."""
+    """Learn to rebuild generated images; the published code's settings (FACTS 7.1), in bfloat16
+    where the processor has it: half the time for the same errors (docs/metrics.md)."""
     check_images(fake)
-    net = initialised(lambda: Autoencoder(fake.shape[1:]), seed).to(best_device())
+    device = best_device()
+    short = best_precision(device) == "bfloat16"
+    net = initialised(lambda: Autoencoder(fake.shape[1:]), seed).to(device)
     adam = torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-7, weight_decay=5e-4, fused=True)
 
     def loss(indices: Indices) -> torch.Tensor:
-        x = as_input(torch.from_numpy(fake[indices]).to(device_of(net)))
-        return mse_loss(net(x), x)
+        x = as_input(torch.from_numpy(fake[indices]).to(device))
+        with torch.autocast(device, torch.bfloat16, enabled=short):
+            rebuilt = net(x)
+        return mse_loss(rebuilt.float(), x)
 
     fit(net, adam, loss, len(fake), epochs=epochs, batch_size=batch_size, seed=seed,
         on_epoch=on_epoch)  # fmt: skip

@@ -25,22 +25,33 @@ class ScaledTanh(nn.Module):
         return self.scale * torch.tanh(x)
 
 
+class FirstUp(nn.ConvTranspose2d):
+    """A transposed convolution of a single pixel [B, C, 1, 1] as the matrix product that it is.
+
+    oneDNN's own takes five times as long, forward and back: 7 % of the whole step.
+    """
+
+    def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
+        flat: Tensor = x.flatten(1) @ self.weight.flatten(1)
+        return flat.view(-1, self.out_channels, *self.kernel_size)
+
+
 def generator(config: DCGAN, channels: int, size: int) -> nn.Sequential:
     def width(side: int) -> int:  # 192 at 4x4, halved at each doubling of the side
         return max(round(config.width * 768 / side), 1)
 
-    def up(n_in: int, n_out: int, stride: int, padding: int) -> nn.ConvTranspose2d:
-        return nn.ConvTranspose2d(n_in, n_out, 4, stride, padding, bias=False)
+    def up(n_in: int, n_out: int) -> nn.ConvTranspose2d:
+        return nn.ConvTranspose2d(n_in, n_out, 4, stride=2, padding=1, bias=False)
 
     first = 2 * width(4)
     layers: list[nn.Module] = [nn.Linear(config.latent, first), nn.Unflatten(1, (first, 1, 1))]
-    layers += [up(first, width(4), 1, 0), nn.BatchNorm2d(width(4)), nn.ReLU()]
+    layers += [FirstUp(first, width(4), 4, bias=False), nn.BatchNorm2d(width(4)), nn.ReLU()]
     side = 4
     while side * 2 < size:
-        layers += [up(width(side), width(side * 2), 2, 1), nn.BatchNorm2d(width(side * 2))]
+        layers += [up(width(side), width(side * 2)), nn.BatchNorm2d(width(side * 2))]
         layers += [nn.ReLU()]
         side *= 2
-    return nn.Sequential(*layers, up(width(side), channels, 2, 1), ScaledTanh(config.headroom))
+    return nn.Sequential(*layers, up(width(side), channels), ScaledTanh(config.headroom))
 
 
 def discriminator(

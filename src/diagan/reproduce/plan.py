@@ -17,6 +17,7 @@ from diagan.experiments.cells import (
 from diagan.experiments.figures import FIGURES, PICTURES
 from diagan.experiments.tables import TABLES
 from diagan.experiments.variants import Variant, arm_stage, stages_for
+from diagan.protocols import parse
 
 BOOKS: dict[str, Table] = {**TABLES, **FIGURES}
 
@@ -40,7 +41,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Unit:
-    """What is started as a whole: a stage of training, or the measuring of an arm."""
+    """What is started as a whole: a stage of training, or the measuring of an arm; where that
+    trains a network (`slow`), what is quick of the same arm is another unit."""
 
     job: Job
     what: str  # a stage, or an arm
@@ -52,7 +54,14 @@ class Unit:
 
     @property
     def name(self) -> str:
-        return f"measure {self.what}" if self.measures else self.what
+        if not self.measures:
+            return self.what
+        return f"measure {self.what}" + f", {self.protocols[0]}" * is_slow(self.protocols[0])
+
+
+def is_slow(protocol: str) -> bool:
+    """Whether measuring by it trains a network."""
+    return parse(split_subset(protocol)[0]).family == "re"
 
 
 def find_table(name: str) -> Table:
@@ -138,15 +147,16 @@ def ordered(jobs: list[Job]) -> list[Job]:
 
 
 def units(job: Job, arms: dict[str, set[str]]) -> list[Unit]:
-    """Phase 1; then each further stage, followed by the measuring of what it trained."""
+    """Phase 1; then each further stage, followed by the measuring of what it trained: what is
+    quick first, so that little time tells something."""
     found = [Unit(job, "phase1")]
     for stage in ["phase1", *stages_for(list(arms))]:
         found += [Unit(job, stage)] if stage != "phase1" else []
-        found += [
-            Unit(job, arm, tuple(sorted(protocols)))
-            for arm, protocols in sorted(arms.items())
-            if arm_stage(arm) == stage and protocols
-        ]
+        mine = [(arm, sorted(arms[arm])) for arm in sorted(arms) if arm_stage(arm) == stage]
+        for arm, protocols in mine:
+            quick = tuple(name for name in protocols if not is_slow(name))
+            found += [Unit(job, arm, quick)] if quick else []
+            found += [Unit(job, arm, (name,)) for name in protocols if is_slow(name)]
     return found
 
 

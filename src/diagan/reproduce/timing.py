@@ -93,7 +93,8 @@ class Clock:
         rejects = unit.what != arm_stage(unit.what)
         n_drawn = c.rejection.burn_in + 5 * n if rejects else n
         look, epoch = self.looking(c)
-        n_looked = n + (self.dataset(c).n if new_data else 0)
+        n_looked = max((p.n for p in wanted if p.family != "re"), default=0)
+        n_looked += self.dataset(c).n if new_data and n_looked else 0
         fixed = sum(_seconds_of(protocol, epoch) for protocol in wanted)
         return n_drawn * self.training(c).seconds_per_fake + n_looked * look + fixed + OVERHEAD
 
