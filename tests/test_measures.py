@@ -147,13 +147,17 @@ def test_missing_modes_name_training_samples(tmp_path, monkeypatch):
 
 def test_reconstruction_error_is_larger_for_what_is_not_generated(tmp_path, monkeypatch):
     monkeypatch.setenv("DIAGAN_CACHE", str(tmp_path))
-    dark, bright = np.full((2, 20, 1, 8, 8), [[[[[30]]]], [[[[220]]]]], dtype=np.uint8)
+    rng = np.random.default_rng(0)
+    darks, brights = (rng.integers(a, a + 30, (128, 1, 8, 8), np.uint8) for a in (10, 215))
+    dark, bright = darks[:20], brights[:20]
     data = Dataset(np.concatenate([dark, bright]), np.repeat([0, 1], 20), ("dark", "bright"),
                    dark[:0], np.zeros(0, int), "print-2")  # fmt: skip
     subsets = [Subset("dark", np.arange(20)), Subset("bright", np.arange(20, 40))]
     real = Reals(data, Pixels((1, 8, 8)), 0, subsets)
-    first, second = found("re128_epochs15", real, np.repeat(dark[:1], 128, axis=0))
+    first, second = found("re128_epochs15", real, darks)
     assert first["metric"] == "reconstruction_error" and first["value"] < second["value"] / 2
+    assert first["as_published"] != first["value"]
+    assert first["precision"] in ("bfloat16", "float32")
 
 
 def test_inception_score_needs_classes(real):

@@ -11,7 +11,8 @@ from tiny import DIGITS, POINTS, same, world_of
 
 from diagan.config import Methods, Optim
 from diagan.game import Moment
-from diagan.methods.ema import averages, settle
+from diagan.methods.ema import averages
+from diagan.networks.common import settle_generator
 from diagan.observers import grids, recording
 from diagan.record import LdrRecord
 from diagan.rundir import read_lines
@@ -39,7 +40,7 @@ def test_a_grid_shows_the_average_where_one_is_kept(tmp_path, ema):
     plain = grid_of(game.g.net, game)
     if ema:
         game.g.net.load_state_dict(averages(game.parts.state), strict=False)
-        settle(game.g.net, game.draws.n_latent)
+        settle_generator(game.g.net, game.draws.n_latent)
     average = grid_of(game.g.net, game)
     assert np.array_equal(shown, average)
     assert np.array_equal(shown, plain) == (ema == 0)

@@ -7,7 +7,7 @@ from diagan.config import DemoDigits
 from diagan.data import load_dataset
 from diagan.errors import UserError
 from diagan.metrics import reconstruction_error
-from diagan.reconstruct import BATCH, errors, rebuild, train_autoencoder
+from diagan.reconstruct import BATCH, errors, rebuild, settle_on, train_autoencoder
 
 
 def by_colour(dataset):
@@ -23,7 +23,9 @@ def digits():
 @pytest.fixture(scope="module")
 def trained(digits):
     """Knows red digits only."""
-    return train_autoencoder(digits[0][:512], seed=0, epochs=5, batch_size=32)
+    net = train_autoencoder(digits[0][:512], seed=0, epochs=5, batch_size=32)
+    settle_on(net, digits[0][:512], batch_size=32)
+    return net
 
 
 def test_what_was_never_seen_is_rebuilt_badly(digits, trained):
@@ -49,10 +51,26 @@ def test_bfloat16_gives_the_same_errors(digits, monkeypatch):
     for precision in ("float32", "bfloat16"):
         monkeypatch.setattr(reconstruct, "best_precision", lambda device, p=precision: p)
         net = train_autoencoder(digits[0][:512], seed=0, epochs=3, batch_size=32)
+        settle_on(net, digits[0][:512])
         assert {p.dtype for p in net.parameters()} == {torch.float32}
         found.append([errors(net, part[-100:]).mean() for part in digits])
     assert found[0] != found[1]
     assert found[0] == pytest.approx(found[1], rel=0.03)
+
+
+def test_settled_it_rebuilds_as_well_as_it_does_in_training(digits):
+    """Statistics kept while training are of weights that it no longer has."""
+    fake = digits[0][:512]
+    net = train_autoencoder(fake, seed=0, epochs=5, batch_size=32)
+    with torch.no_grad():
+        batch = torch.from_numpy(fake[:256]) / 127.5 - 1
+        in_training = reconstruction_error(real=fake[:256], rebuilt=net.train()(batch).numpy())
+    before = errors(net, fake[:256]).mean()
+    settle_on(net, fake, batch_size=256)
+    after = errors(net, fake[:256]).mean()
+    assert not net.training
+    assert after == pytest.approx(in_training.mean(), rel=0.03)
+    assert abs(before / in_training.mean() - 1) > 0.03
 
 
 def test_a_network_left_in_train_mode_gives_the_same(digits, trained):

@@ -16,7 +16,8 @@ from diagan.data import as_input
 from diagan.engine import across
 from diagan.errors import UserError
 from diagan.game import Moment, Observer, Parts, Turn
-from diagan.methods.ema import averages, settle
+from diagan.methods.ema import averages
+from diagan.networks.common import settle_generator
 from diagan.progress import Display
 from diagan.record import LdrRecord, score_all
 from diagan.rundir import RunDir, append_line, read_lines, replacing
@@ -171,7 +172,7 @@ def grids(folder: Path, stage: str, game: Game, every: int, n: int = 64) -> Obse
             g = copy.deepcopy(game.g.net).eval()
             if average := averages(game.parts.state):
                 g.load_state_dict(average, strict=False)
-                settle(g, game.draws.n_latent)
+                settle_generator(g, game.draws.n_latent)
             with torch.no_grad():
                 images = as_stored(torch.cat([g(z).float().cpu() for z in latents.split(size)]))
             with replacing(folder / f"{stage}-{moment.step:06d}.png") as temporary:

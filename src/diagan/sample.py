@@ -16,9 +16,10 @@ from diagan.config import Config
 from diagan.device import best_device, device_of
 from diagan.errors import UserError
 from diagan.losses import LOSSES
-from diagan.methods.ema import averages, settle
+from diagan.methods.ema import averages
 from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
 from diagan.networks import build
+from diagan.networks.common import settle_generator
 from diagan.progress import counted
 from diagan.reject import RejectionSampler
 from diagan.rundata import read_settings
@@ -149,7 +150,7 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
     for net in (g, d):
         net.eval().to(best_device())
     if average:
-        settle(g, settings.network.latent)
+        settle_generator(g, settings.network.latent)
     return TrainedGenerator(g, d, settings, arm, step, rejects_by, shape)
 
 

@@ -366,6 +366,8 @@ DEPARTURES = Table(
             departure("gamma of the burn-in", ("rejection.gamma", "global")),
             departure("k = 1", ("score.k", 1.0)),
             departure("constant learning rate", ("optim.decay", "none")),
+            departure("the published command: these two, 10,000 digits", ("score.k", 1.0),
+                      ("optim.decay", "none"), ("data.n", 10_000)),
             departure("bfloat16", ("precision", "bfloat16")),
             departure("float32", ("precision", "float32")),
             departure("centred records", ("score.centre", "median")),

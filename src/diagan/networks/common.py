@@ -1,11 +1,12 @@
-"""What the networks share: D's output, its linear heads, and a quick dropout."""
+"""What the networks share: D's output, its linear heads, a quick dropout, settled BatchNorm."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+N_SETTLING, SETTLING_BATCH = 10, 64
 N_REFERENCES = 3  # images beside which a D with batch statistics sees each image in eval mode
 
 
@@ -65,3 +66,27 @@ class Dropout(nn.Module):
         keep = draws.view(torch.uint8)[: x.numel()].view_as(x) >= self.threshold
         # One factor of x's own type: a product with a bool is cast anew on the way back.
         return x * (keep.to(x.dtype) * (256 / (256 - self.threshold)))
+
+
+@torch.no_grad()
+def settle(net: nn.Module, batches: Iterable[Tensor]) -> None:
+    """Take BatchNorm's statistics anew over some batches, and leave the net in eval mode.
+
+    What was kept while training is of weights that the net no longer has.
+    """
+    norms = [m for m in net.modules() if isinstance(m, nn.BatchNorm1d | nn.BatchNorm2d)]
+    if norms:
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.momentum = None  # the mean of all batches
+        net.train()
+        for batch in batches:
+            net(batch)
+    net.eval()
+
+
+def settle_generator(g: nn.Module, n_latent: int) -> None:
+    """For averaged weights: G has kept the statistics of others."""
+    source, device = torch.Generator().manual_seed(0), next(g.parameters()).device
+    shape = (SETTLING_BATCH, n_latent)
+    settle(g, (torch.randn(shape, generator=source).to(device) for _ in range(N_SETTLING)))
