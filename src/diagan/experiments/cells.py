@@ -94,7 +94,10 @@ PROTOCOLS: dict[str, dict[str, str]] = {
         "recall": "pr10k_k3 pr10k_k3 pr128_k3",
         "partial_recall": "partial_recall10k_k3 partial_recall10k_k3 partial_recall128_k3",
         "partial_fid": "partial_fid50k_ends5k partial_fid10k_ends1k partial_fid128_ends32",
-        "reconstruction_error": "re50k_epochs50 re10k_epochs10 re128_epochs1",
+        **dict.fromkeys(
+            ("reconstruction_error", "reconstruction_error_as_published"),
+            "re50k_epochs50 re10k_epochs10 re128_epochs1",
+        ),
         "group_share": "shares10k shares10k shares128",
     }.items()
 }
