@@ -61,4 +61,4 @@ trainer = Trainer(
 trainer.fit(gan, loader_of())
 tell(points, "the data")
 tell(gan.generate(5_000), "what g makes")
-tell(RejectionSampler(gan.generate, gan.c).sample(5_000), "what the critic keeps of it")  # +
+tell(RejectionSampler(gan.generate, gan.c, budget=2).sample(5_000), "what the critic keeps")  # +

@@ -98,4 +98,4 @@ while cur_nimg < total_kimg * 1_000:
 
 tell(points, "the data")
 tell(generate(5_000), "what G makes")
-tell(RejectionSampler(generate, C).sample(5_000), "what the critic keeps of it")  # +
+tell(RejectionSampler(generate, C, budget=2).sample(5_000), "what the critic keeps")  # +

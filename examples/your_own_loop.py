@@ -49,4 +49,4 @@ for step in range(1, N_STEPS + 1):
 
 tell(points, "the data")
 tell(generate(5_000), "what g makes")
-tell(RejectionSampler(generate, c).sample(5_000), "what the critic keeps of it")  # +
+tell(RejectionSampler(generate, c, budget=2).sample(5_000), "what the critic keeps")  # +
