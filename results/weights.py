@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from diagan import diagnosis, ldr
-from diagan.config import Config, Score
-from diagan.data import Dataset
-from diagan.record import LdrRecord, index_batches
+from diagan.config import Score
+from diagan.record import LdrRecord
 from diagan.rundata import load_data, read_settings
 from diagan.rundir import RunDir
 
@@ -35,30 +34,13 @@ RULES = {
 }
 
 
-def look(run: RunDir) -> dict[str, dict[str, Any]]:
-    """The record of a run; one in train mode also with the median of each batch taken off."""
+def look(run: RunDir) -> dict[str, Any]:
+    """Moments of the rare group and of the others, and for each rule the weight and the AUC."""
     settings = read_settings(run)
     data = load_data(run, settings)
     record = LdrRecord(run.record, data.n)
     steps = [s for s in record.steps if s <= settings.phase1_steps][-settings.record.window :]
     records = np.stack([record.read(step) for step in steps])
-    found = {run.path.name: told(records, settings, data, settings.record.mode)}
-    if settings.record.mode == "train":
-        alone = np.stack([without_mates(x, settings, step) for x, step in zip(records, steps)])
-        found[f"{run.path.name}, less batches"] = told(alone, settings, data, "train less batches")
-    return found
-
-
-def without_mates(record: np.ndarray, c: Config, step: int) -> np.ndarray:
-    """In train mode BatchNorm moves the logits of a batch together: less the batch's median."""
-    found = record.copy()
-    for indices, n_new in index_batches(len(record), "train", c.batch_size, c.seed, step):
-        found[indices[:n_new]] -= np.median(record[indices])
-    return found
-
-
-def told(records: np.ndarray, settings: Config, data: Dataset, mode: str) -> dict[str, Any]:
-    """Moments of the rare group and of the others, and for each rule the weight and the AUC."""
     is_rare = data.groups == data.rare
     moments = ldr.moments(records)
     means = {name: [float(values[~is_rare].mean()), float(values[is_rare].mean())]
@@ -69,7 +51,7 @@ def told(records: np.ndarray, settings: Config, data: Dataset, mode: str) -> dic
         found = diagnosis.diagnose(iter(records), score, grouping)
         share = next(group.weight_share for group in found.groups if group.name == found.rare)
         rules[name] = {"weight": share, "auc": found.auc["score"] if found.auc else None}
-    about = {"mode": mode, "n_records": len(records), "seed": settings.seed,
+    about = {"mode": settings.record.mode, "n_records": len(records), "seed": settings.seed,
              "steps": settings.phase1_steps, "share": float(is_rare.mean())}  # fmt: skip
     return {**about, **means, "rules": rules}
 
@@ -81,9 +63,8 @@ def page(about: dict[str, str], runs: dict[str, dict[str, Any]]) -> str:
         *(f"- {key}: {value}" for key, value in about.items()),
         "",
         "A phase 1 for each seed, recorded with D in train mode (new batches of 64 for every",
-        "record) and in eval mode; less batches: train mode, the median of each batch taken off.",
-        "Moments: major / minor group. A cell: the minor group's share of the draws in phase",
-        "2, and the AUC of the score for it.",
+        "record) or in eval mode. Moments: major / minor group. A cell: the minor group's share",
+        "of the draws in phase 2, and the AUC of the score for it.",
         "",
         "| | " + " | ".join(f"{x['mode']} mode, {x['n_records']} records, seed {x['seed']}"
                              for x in runs.values()) + " |",
@@ -107,11 +88,10 @@ def main() -> None:
     file = HERE / "weights.json"
     runs = json.loads(file.read_text())["runs"] if file.exists() else {}
     for name in asked.names:
-        runs |= look(RunDir(asked.runs / name))
+        runs[name] = look(RunDir(asked.runs / name))
     first = next(iter(runs.values()))
-    names = [name for name in runs if "," not in name]
     about = {
-        "command": f"python results/weights.py {' '.join(names)}",
+        "command": f"python results/weights.py {' '.join(runs)}",
         "date": time.strftime("%F"),
         "scale": f"{first['share']:.0%} in the minor group, {first['steps']:,} steps of phase 1",
     }
