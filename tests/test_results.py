@@ -50,16 +50,16 @@ def unsourced(text: str, results: Path) -> list[str]:
 
 
 def counts(results: Path, name: str) -> set[str]:
-    """Counted anew in the stored table: measured cells, all cells, and seeds."""
+    """Counted anew in the stored table: measured cells, all cells, and the seeds of these and of
+    our further numbers."""
     file = results / "tables" / f"{name}.json"
     if not file.exists():
         return set()
-    cells = [c for c in json.loads(file.read_text())["cells"] if not c["part"]]
-    known: set[str] = set()
+    cells = json.loads(file.read_text())["cells"]
+    known = {seed for c in cells for seed in c["by_seed"]}
     for scale in {c["scale"] for c in cells}:
-        part = [c for c in cells if c["scale"] == scale]
-        known |= {str(len(part)), str(sum(bool(c["by_seed"]) for c in part))}
-        known |= {seed for c in part for seed in c["by_seed"]}
+        main = [c for c in cells if c["scale"] == scale and not c["part"]]
+        known |= {str(len(main)), str(sum(bool(c["by_seed"]) for c in main))}
     return known
 
 
