@@ -28,7 +28,7 @@ class ScaledTanh(nn.Module):
 class FirstUp(nn.ConvTranspose2d):
     """A transposed convolution of a single pixel [B, C, 1, 1] as the matrix product that it is.
 
-    oneDNN's own takes five times as long, forward and back: 7 % of the whole step.
+    oneDNN's own takes five times as long, forward and back.
     """
 
     def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
