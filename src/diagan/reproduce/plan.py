@@ -41,8 +41,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Unit:
-    """What is started as a whole: a stage of training, or the measuring of an arm; where that
-    trains a network (`slow`), what is quick of the same arm is another unit."""
+    """What is started as a whole: a stage of training, or the measuring of an arm, by one protocol
+    that trains a network or by all that do not."""
 
     job: Job
     what: str  # a stage, or an arm
