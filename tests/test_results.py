@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from diagan import config as configs
 from diagan.experiments.tables import TABLES
+from diagan.experiments.variants import Variant
 from diagan.reproduce import store
 from diagan.reproduce.index import index, write_index
-from diagan.reproduce.plan import BOOKS
+from diagan.reproduce.plan import BOOKS, Job
 from diagan.reproduce.render import number, page, table_json
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -59,7 +61,9 @@ def counts(results: Path, name: str) -> set[str]:
     known = {seed for c in cells for seed in c["by_seed"]}
     for scale in {c["scale"] for c in cells}:
         main = [c for c in cells if c["scale"] == scale and not c["part"]]
-        known |= {str(len(main)), str(sum(bool(c["by_seed"]) for c in main))}
+        n_smaller = sum(c["smaller"] for c in main)
+        n_whole = sum(bool(c["by_seed"]) for c in main) - n_smaller
+        known |= {str(len(main)), str(n_whole), *([str(n_smaller)] if n_smaller else [])}
     return known
 
 
@@ -107,25 +111,25 @@ def test_no_file_names_a_place_of_some_machine():
 # --- the checks can fail -------------------------------------------------------------------------
 
 
+def made_up_run(results: Path, job: Job, value: float, protocol: str) -> None:
+    folder = results / "measured" / job.name
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(configs.to_json(job.config)))
+    about = {"precision": "float32", "device": "cpu", "started": "2026-01-02 03:04:05",
+             "estimate": {"seconds": 10.0}, "seconds": 11.0 + job.seed}  # fmt: skip
+    (folder / "provenance.json").write_text(json.dumps(about))
+    line = {"metric": "reconstruction_error", "protocol": protocol, "value": value,
+            "group": "green", "arm": "plain", "drs": False, "extractor": "pixels",
+            "comparable_with_published": False}  # fmt: skip
+    store.write_lines(folder / "metrics.jsonl", [line])
+
+
 @pytest.fixture
 def some_results(tmp_path: Path) -> Path:
     """Two stored runs of table5 at smoke scale, made up, and a page by a script."""
     for seed, value in ((0, 0.75), (1, 0.85)):
-        from diagan import config as configs
-        from diagan.experiments.variants import Variant
-        from diagan.reproduce.plan import Job
-
         job = Job(Variant("colored_mnist_99"), "smoke", seed)
-        folder = tmp_path / "measured" / job.name
-        folder.mkdir(parents=True)
-        (folder / "config.json").write_text(json.dumps(configs.to_json(job.config)))
-        about = {"precision": "float32", "device": "cpu", "started": "2026-01-02 03:04:05",
-                 "estimate": {"seconds": 10.0}, "seconds": 11.0 + seed}  # fmt: skip
-        (folder / "provenance.json").write_text(json.dumps(about))
-        line = {"metric": "reconstruction_error", "protocol": "re128_epochs1", "value": value,
-                "group": "green", "arm": "plain", "drs": False, "extractor": "pixels",
-                "comparable_with_published": False}  # fmt: skip
-        store.write_lines(folder / "metrics.jsonl", [line])
+        made_up_run(tmp_path, job, value, "re128_epochs1")
     script = {
         "command": "python results/x.py --seeds 7",
         "date": "2026-01-02",
@@ -173,6 +177,20 @@ def test_a_table_with_a_changed_number_is_found(some_results):
     cell["by_seed"]["0"] = 0.2
     with pytest.raises(AssertionError):
         assert_values_are_stored(table, some_results)
+
+
+def test_a_smaller_protocol_stands_in_for_the_papers_and_is_marked(tmp_path):
+    job = Job(Variant("colored_mnist_99"), "paper", 0)
+    made_up_run(tmp_path, job, 0.75, "re10k_epochs10")
+    told = page(table_json(TABLES["table5"], tmp_path), TABLES["table5"])
+    assert "0.750 (1) †; paper 0.838 ± 0.033" in told
+    assert "† by a smaller protocol than the paper's: re10k_epochs10." in told
+    assert "measured: 0 and 1 by a smaller protocol of 42 cells" in told
+    lines = store.read_lines(tmp_path / "measured" / job.name / "metrics.jsonl")
+    whole = lines[0] | {"protocol": "re50k_epochs50", "value": 0.5}
+    store.write_lines(tmp_path / "measured" / job.name / "metrics.jsonl", [*lines, whole])
+    told = page(table_json(TABLES["table5"], tmp_path), TABLES["table5"])
+    assert "0.500 (1); paper 0.838" in told and "†" not in told
 
 
 def test_numbers_of_other_settings_are_not_taken(some_results):

@@ -299,6 +299,7 @@ def test_the_other_ways_to_train_resume_too(nursery: Nursery, tmp_path: Path):
     ways = (
         ["--record.mode", "train", "--n-dis", "2", "--critic.fakes", "own"],
         ["--record.mode", "free", "--data.n", "100", "--critic.stream", "published"],
+        ["--critic.fakes", "reals", "--critic.forward", "joint"],
     )
     for number, way in enumerate(ways):
         command = [*COMMANDS["mlp"], *way, "--batch-size", "32"]

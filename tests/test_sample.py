@@ -10,6 +10,7 @@ from tiny import POINTS, world_of
 import diagan
 from diagan import checkpoint, config
 from diagan.errors import UserError
+from diagan.rundata import read_settings
 from diagan.rundir import RunDir, write_json
 from diagan.sample import as_stored, image_grid, load_generator, write_samples
 from diagan.stages import stages, train_stage
@@ -128,6 +129,41 @@ def test_a_grid_has_every_image_in_its_place(channels):
     assert np.array_equal(cell.reshape(4, 4, channels), images[6].transpose(1, 2, 0))
     doubled = np.asarray(image_grid(images, columns=4, pad=1, scale=2))
     assert np.array_equal(doubled[::2, ::2], sheet)
+
+
+# --- a chain of ratios: data over weighted data over fakes ------------------------------------
+
+
+@pytest.fixture
+def chained(finished_run, tmp_path):
+    """The finished run, as if its critic had been shown D's reals."""
+    path = shutil.copytree(finished_run, tmp_path / "run")
+    settings = replace(read_settings(RunDir(path)), critic=config.Critic(fakes="reals"))
+    write_json(RunDir(path).config, config.to_json(settings))
+    return load_generator(path)
+
+
+def test_a_critic_of_reals_rejects_together_with_d(chained, trained):
+    assert chained.rejects_by == "critic and D" and chained.is_ldr and not chained.d.training
+    images = chained.generate(20, torch.Generator().manual_seed(0))
+    critic, d = chained.d.links
+    torch.testing.assert_close(chained.ldr(images), critic(images).logits + d(images).logits)
+    torch.testing.assert_close(critic(images).logits, trained.ldr(images))
+    assert not torch.equal(critic(images).logits, d(images).logits)
+    assert chained.sample(5).shape == (5, 3, 16, 16)
+
+
+def test_a_chain_is_linear_in_its_features(chained):
+    """So that a checkpoint can be diagnosed by it (Eq. 5)."""
+    images = chained.generate(20, torch.Generator().manual_seed(0))
+    found = chained.d(images)
+    weight = torch.cat([link.logit.weight for link in chained.d.links], dim=1)
+    bias = sum(link.logit.bias for link in chained.d.links)
+    torch.testing.assert_close((found.features @ weight.T + bias).squeeze(1), found.logits)
+
+
+def test_arms_without_a_critic_have_no_chain(chained, tmp_path):
+    assert load_generator(tmp_path / "run", "plain").rejects_by == "D"
 
 
 # --- hinge, and points ---------------------------------------------------------------------------

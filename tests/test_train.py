@@ -170,11 +170,12 @@ def test_phase_2_goes_on_from_phase_1(tmp_path):
     assert game.critics[0].net is not game.d.net
 
 
-def test_with_uniform_weights_and_no_decay_only_the_stream_differs(tmp_path):
+@pytest.mark.parametrize("fakes", ["shared", "own", "reals"])
+def test_with_uniform_weights_and_no_decay_only_the_stream_differs(tmp_path, fakes):
     """The critic looks on: G and D play the same game with it and without."""
     ends = {}
     for on in (True, False):
-        config = replace(POINTS, critic=Critic(on=on))
+        config = replace(POINTS, critic=Critic(on=on, fakes=fakes))
         world, _ = trained_phase1(config, tmp_path / str(on))
         weighted = stages(config)[-1]
         assert train_stage(world, weighted, np.ones(48), never)
@@ -230,6 +231,15 @@ def test_the_critic_shares_the_fakes_of_d_or_has_its_own(heavy, fakes):
         d, critic, _ = moment.turns
         assert (d.fake is critic.fake) == (fakes == "shared")
         assert torch.equal(d.fake, critic.fake) == (fakes == "shared")
+
+
+def test_a_critic_of_reals_is_shown_those_of_d_for_fakes(heavy):
+    seen = played_weighted(replace(POINTS, n_dis=2, critic=Critic(fakes="reals")), heavy)
+    for moment in seen:
+        for d, critic in (moment.turns[:2], moment.turns[2:4]):
+            assert torch.equal(critic.fake, d.real)
+            assert not torch.equal(critic.real, d.real)
+            assert not torch.equal(d.fake, d.real)
 
 
 @pytest.mark.parametrize("forward", ["joint", "separate"])

@@ -187,7 +187,7 @@ def doubts(trained: TrainedGenerator) -> list[str]:
             f"The output of a {trained.config.loss} discriminator is no log-density ratio, and "
             "the predicted LDRV takes it for one."
         )
-    if trained.rejects_by != "critic" and trained.arm == "weighted":
+    if "critic" not in trained.rejects_by and trained.arm == "weighted":
         found.append(
             "This discriminator was trained on weighted draws: what it finds under-represented "
             "is so beside these, and not beside the data."

@@ -7,13 +7,15 @@ the parts of several methods up; `d_loss` and `g_loss` fold the slots. The loop 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from diagan.errors import UserError
 from diagan.losses import Loss
+
+Fakes = Literal["shared", "own", "reals"]  # D's, a critic's own, or D's reals in their place
 
 
 class Draws(Protocol):
@@ -90,7 +92,7 @@ class FurtherCritic:
     """Another D that plays all of D's parts on the uniform stream, or on another of its own."""
 
     name: str
-    own_fakes: bool = False
+    fakes: Fakes = "shared"
     joint: bool = False  # real and fake in one forward
 
 

@@ -32,7 +32,8 @@ WON = {  # what is said, and what follows
           "after"),
     "critic": ("The critic has won",
                "It knows G's images by their batches or their flaws, and rejection by it will "
-               "hardly correct; where it has BatchNorm, --critic.forward joint helps"),
+               "hardly correct; --critic.fakes reals keeps fakes from it, and where it has "
+               "BatchNorm --critic.forward joint hides batches"),
 }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Draw from a finished run: its generator, and rejection with its unbiased discriminator."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,7 @@ from diagan.losses import LOSSES
 from diagan.methods.ema import averages
 from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
 from diagan.networks import build
-from diagan.networks.common import settle_generator
+from diagan.networks.common import Chain, Discriminator, settle_generator
 from diagan.progress import counted
 from diagan.reject import RejectionSampler
 from diagan.rundata import read_settings
@@ -43,7 +43,7 @@ class TrainedGenerator:
     config: Config
     arm: str
     step: int
-    rejects_by: str  # critic, logistic head, or D
+    rejects_by: str  # critic, critic and D, logistic head, or D
     shape: tuple[int, ...]  # of a sample
 
     @property
@@ -136,22 +136,36 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
     where = run.checkpoints / checkpoint.folder_name(arm, step)
     tensors = checkpoint.load(where)
     shape = tuple(read_json(run.provenance)["shape"])
-    rejects_by = "critic" if "critic" in tensors else "D"
-    # A method may have given D heads; each has a bias.
-    heads = {name.split(".")[1]: len(bias) for name, bias in tensors[rejects_by].items()
-             if name.startswith("heads.") and name.endswith(".bias")}  # fmt: skip
-    g, d = build(settings.network, shape, heads, settings.methods.packing)
+    g, _ = build(settings.network, shape)
     average = averages(tensors.get("state", {}))
     checkpoint.load_network(g, {**tensors["G"], **average}, str(where))
-    checkpoint.load_network(d, tensors[rejects_by], str(where))
-    if rejects_by == "D" and LOGISTIC_HEAD in heads:
-        # From here on D's logit is the one that is a log-density ratio.
-        d.logit, rejects_by = d.heads[LOGISTIC_HEAD], "logistic head"
+    # A critic that was shown D's reals knows p_data / p_s, and D knows p_s / p_g.
+    chained = "critic" in tensors and settings.critic.fakes == "reals"
+    names = ["critic", "D"] if chained else ["critic" if "critic" in tensors else "D"]
+    ds = [load_discriminator(name, tensors, settings, shape, str(where)) for name in names]
+    d = Chain(*ds) if chained else ds[0]
     for net in (g, d):
         net.eval().to(best_device())
     if average:
         settle_generator(g, settings.network.latent)
+    has_head = names == ["D"] and LOGISTIC_HEAD in ds[0].heads
+    rejects_by = "logistic head" if has_head else " and ".join(names)
     return TrainedGenerator(g, d, settings, arm, step, rejects_by, shape)
+
+
+def load_discriminator(
+    name: str, tensors: Mapping[str, Mapping[str, Tensor]], c: Config, shape: tuple[int, ...],
+    where: str,
+) -> Discriminator:  # fmt: skip
+    """D or a critic; where D has a logistic head its logit is that one, a log-density ratio."""
+    # A method may have given it heads; each has a bias.
+    heads = {key.split(".")[1]: len(bias) for key, bias in tensors[name].items()
+             if key.startswith("heads.") and key.endswith(".bias")}  # fmt: skip
+    _, d = build(c.network, shape, heads, c.methods.packing)
+    checkpoint.load_network(d, tensors[name], where)
+    if name == "D" and LOGISTIC_HEAD in heads:
+        d.logit = d.heads[LOGISTIC_HEAD]
+    return d
 
 
 def image_grid(images: np.ndarray, columns: int = 8, pad: int = 2, scale: int = 1) -> Image.Image:

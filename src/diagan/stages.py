@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 import numpy as np
 import torch
@@ -112,7 +113,7 @@ def new_game(
     parts = compose([method.parts() for method in stage_methods(config, stage, dataset.n)])
     nets = networks(config, dataset, parts)
 
-    def player(name: str, stream: Stream | None = None, **how: bool) -> Player:
+    def player(name: str, stream: Stream | None = None, **how: Any) -> Player:
         net = nets[name].to(fabric.device)
         # Rejection is only valid with the logistic loss, so a critic always plays that one.
         loss = LOSSES[config.loss if name in ("G", "D") else "non_saturating"]
@@ -125,9 +126,7 @@ def new_game(
     game = Game(
         g=player("G"),
         d=player("D", for_d),
-        critics=[
-            player(c.name, for_critic, own_fakes=c.own_fakes, joint=c.joint) for c in parts.critics
-        ],
+        critics=[player(c.name, for_critic, fakes=c.fakes, joint=c.joint) for c in parts.critics],
         parts=parts,
         draws=draws,
         n_dis=config.n_dis,
@@ -157,7 +156,7 @@ def stage_methods(config: Config, stage: Stage, n: int) -> list[Method]:
         methods += [Gold(m.gold)]
     if stage.weighted and config.critic.on:
         how = config.critic
-        methods += [UnbiasedCritic(own_fakes=how.fakes == "own", joint=how.forward == "joint")]
+        methods += [UnbiasedCritic(how.fakes, joint=how.forward == "joint")]
     return methods
 
 

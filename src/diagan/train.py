@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from diagan.engine import across
 from diagan.errors import UserError
-from diagan.game import Moment, Parts, Term, Turn, d_loss, g_loss
+from diagan.game import Fakes, Moment, Parts, Term, Turn, d_loss, g_loss
 from diagan.losses import Loss
 from diagan.random import generator, seed_torch
 
@@ -32,7 +32,7 @@ class Player:
     optimiser: torch.optim.Optimizer
     loss: Loss
     stream: Stream | None = None
-    own_fakes: bool = False
+    fakes: Fakes = "shared"
     joint: bool = False
     rate: float = 1.0  # times the game's learning rate
 
@@ -134,7 +134,7 @@ def play_step(game: Game) -> tuple[dict[str, float], list[Turn]]:
     for position in range(game.step * game.n_dis, (game.step + 1) * game.n_dis):
         shared = fakes(game, "D", position)
         for player in (game.d, *game.critics):
-            latents, fake = fakes(game, player.name, position) if player.own_fakes else shared
+            latents, fake = opposed(game, player, position, shared)
             turn = Turn(game.step, position, player.name, game.g.net, player.net, fake, latents,
                         game.draws, game.parts.views, player.joint)  # fmt: skip
             assert player.stream is not None
@@ -150,6 +150,18 @@ def play_step(game: Game) -> tuple[dict[str, float], list[Turn]]:
     # One synchronisation a step. The mean over the processes: where one has a NaN, all stop.
     values = across(game.draws.fabric, torch.stack(list(losses.values())), "mean")
     return dict(zip(losses, values.tolist())), turns
+
+
+def opposed(
+    game: Game, player: Player, position: int, shared: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Latents, and what a discriminator tells its reals from."""
+    if player.fakes == "own":
+        return fakes(game, player.name, position)
+    if player.fakes == "reals":
+        assert game.d.stream is not None
+        return shared[0], game.draws.reals(game.d.stream, position)[1]
+    return shared
 
 
 def fakes(game: Game, who: str, position: int, with_graph: bool = False) -> tuple[Tensor, Tensor]:

@@ -19,6 +19,7 @@ def check(config: Config) -> Config:
     """Refuse values out of range, naming the flag and what was expected."""
     _check_training(config)
     _check_methods(config)
+    _check_critic(config)
     _check_diagnosis(config)
     _check_data_and_network(config)
     _check_record_fits(config)
@@ -102,6 +103,20 @@ def _check_methods_together(c: Config) -> None:
         not (m.logistic_head and c.record.mode == "free"),
         "--record.mode free keeps D's own logit, not that of --methods.logistic-head; "
         "record in mode eval or train",
+    )
+
+
+def _check_critic(c: Config) -> None:
+    if c.critic.fakes != "reals":
+        return
+    _expect(
+        c.loss == "non_saturating" or c.methods.logistic_head,
+        f"--critic.fakes reals: rejection then adds D's logit, which is no density ratio with "
+        f"--loss {c.loss}; give --methods.logistic-head as well",
+    )
+    _expect(
+        c.critic.stream == "uniform",
+        "--critic.fakes reals tells uniform reals from weighted ones; leave --critic.stream out",
     )
 
 

@@ -48,6 +48,20 @@ class Discriminator(nn.Module):
         """Take N_REFERENCES images of the data; only a D with batch statistics needs them."""
 
 
+class Chain(nn.Module):
+    """Discriminators whose ratios are links: log p_data / p_s and log p_s / p_g add up to
+    log p_data / p_g. Their features stand side by side, in which the sum is linear as well."""
+
+    def __init__(self, *links: nn.Module) -> None:
+        super().__init__()
+        self.links = nn.ModuleList(links)
+
+    def forward(self, x: Tensor) -> Scores:
+        scores = [link(x) for link in self.links]
+        features = torch.cat([s.features for s in scores], dim=1)
+        return Scores(torch.stack([s.logits for s in scores]).sum(0), features, {})
+
+
 class Dropout(nn.Module):
     """Elementwise dropout whose masks come from random bytes, eight to a 64-bit draw.
 

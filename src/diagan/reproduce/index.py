@@ -7,7 +7,7 @@ from diagan.experiments.cells import Table
 from diagan.experiments.figures import SCRIPTS
 from diagan.experiments.tables import ARCHITECTURES, TABLES
 from diagan.reproduce.plan import BOOKS, is_picture
-from diagan.reproduce.render import MISSING, table_json, write_table
+from diagan.reproduce.render import MISSING, count_text, table_json, write_table
 from diagan.reproduce.store import median_ratio, ratios
 from diagan.rundir import read_json, replacing
 
@@ -63,7 +63,7 @@ def book_row(table: Table, results: Path) -> str:
     else:
         found = table_json(table, results)["scales"]
         told = "; ".join(
-            f"{scale}: {x['measured']} of {x['of']} cells, seeds {' '.join(map(str, x['seeds']))}"
+            f"{scale}: {count_text(x)}, seeds {' '.join(map(str, x['seeds']))}"
             for scale, x in found.items()
         )
         files = ", ".join([link(results / "tables" / f"{table.name}.md", results), *pictures])

@@ -33,6 +33,7 @@ class Measured:
     """A cell's numbers over seeds, and what they were measured with."""
 
     by_seed: dict[int, float]
+    protocol: str
     precision: tuple[str, ...]
     features: tuple[str, ...]
     devices: tuple[str, ...]
@@ -50,10 +51,22 @@ class Measured:
         return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
+def protocols(metric: str, scale: str) -> list[str]:
+    """The scale's own, and what may stand in for the paper's: that of cpu scale, marked."""
+    known = PROTOCOLS.get(metric)
+    if known is None:
+        return [""]
+    return list(unique([known[scale], known["cpu"]] if scale == "paper" else [known[scale]]))
+
+
 def measured(cell: Cell, scale: str, results: Path) -> Measured | None:
-    """What is stored for a cell at a scale, over all seeds."""
+    """What is stored for a cell at a scale, over all seeds that have one and the same protocol."""
+    tried = (measured_by(name, cell, scale, results) for name in protocols(cell.metric, scale))
+    return next((found for found in tried if found), None)
+
+
+def measured_by(protocol: str, cell: Cell, scale: str, results: Path) -> Measured | None:
     variant = cell.variant.at(scale)
-    protocol = PROTOCOLS.get(cell.metric, {}).get(scale, "")
     by_seed, abouts, lines = {}, [], []
     for folder in stored_runs(results, variant.folder(scale, 0).removesuffix("0")):
         seed = int(folder.name.rpartition("seed")[2])
@@ -66,6 +79,7 @@ def measured(cell: Cell, scale: str, results: Path) -> Measured | None:
         return None
     return Measured(
         dict(sorted(by_seed.items())),
+        protocol=protocol,
         precision=unique(a["precision"] for a in abouts),
         features=unique(x["extractor"] for x in lines if "extractor" in x),
         devices=unique(a["device"] for a in abouts),
@@ -163,15 +177,24 @@ def failures(table: Table, results: Path) -> dict[str, str]:
 def counted(cells: Sequence[dict[str, Any]], scale: str) -> dict[str, Any]:
     main = [x for x in cells if x["scale"] == scale and not x["part"]]
     seeds = sorted({int(seed) for x in cells if x["scale"] == scale for seed in x["by_seed"]})
-    return {"measured": sum(x["n"] > 0 for x in main), "of": len(main), "seeds": seeds}
+    n_smaller = sum(x["smaller"] for x in main)
+    return {"measured": sum(x["n"] > 0 for x in main) - n_smaller, "smaller": n_smaller,
+            "of": len(main), "seeds": seeds}  # fmt: skip
+
+
+def count_text(count: dict[str, Any]) -> str:
+    more = f" and {count['smaller']} by a smaller protocol" if count["smaller"] else ""
+    return f"{count['measured']}{more} of {count['of']} cells"
 
 
 def cell_json(cell: Cell, scale: str, results: Path) -> dict[str, Any]:
     found = measured(cell, scale, results)
+    own = protocols(cell.metric, scale)[0]
     return {
         "row": cell.row, "column": cell.column, "scale": scale,
         "run": cell.variant.at(scale).name, "arm": cell.arm, "metric": cell.metric,
-        "group": cell.group, "protocol": PROTOCOLS.get(cell.metric, {}).get(scale, ""),
+        "group": cell.group, "protocol": found.protocol if found else own,
+        "smaller": bool(found and found.protocol != own),
         "n": len(found.by_seed) if found else 0,
         "mean": found.mean if found else None,
         "deviation": found.deviation if found else None,
@@ -216,7 +239,7 @@ def section(
     yield from (
         f"## At {ABOUT_SCALES[scale]}", "",
         f"- command: `diagan reproduce {table.name} --scale {scale} --seeds {seeds}`",
-        f"- measured: {count['measured']} of {count['of']} cells; device: {told('device')}; "
+        f"- measured: {count_text(count)}; device: {told('device')}; "
         f"precision: {told('precision')}; dates: {told('dates')}",
         f"- protocols: {', '.join(sorted({x['protocol'] for x in there} - {''})) or 'none'}; "
         f"features: {told('features')}" + (", not comparable with published FID" * own),
@@ -225,6 +248,8 @@ def section(
     yield from (*markdown([x for x in cells if not x["part"]]), "")
     if ours := further(cells):
         yield from ("Of the same runs, which the paper does not have:", "", *markdown(ours), "")
+    if smaller := sorted({x["protocol"] for x in there if x["smaller"]}):
+        yield from (f"† by a smaller protocol than the paper's: {', '.join(smaller)}.", "")
     warnings = sorted({w for x in there for w in x["warnings"]})
     if warnings:
         yield from ("! marks numbers of runs that gave a warning:", "")
@@ -262,6 +287,7 @@ def cell_text(x: dict[str, Any] | None) -> str:
     if x is None:
         return ""
     mine = f"{spread(x['mean'], x['deviation'])} ({x['n']})" if x["n"] else MISSING
+    mine += " †" * x.get("smaller", False)
     mine += " !" if x.get("warnings") else ""
     return f"{mine}; paper {x['paper_text']}" if x["paper_text"] else mine
 
