@@ -16,13 +16,12 @@ import numpy as np
 from budget import green
 
 from diagan.config import Critic
-from diagan.diagnosis import read_weights
 from diagan.experiments import find
 from diagan.features.patches import learn_features
 from diagan.metrics.frechet import fid
 from diagan.pipeline import run
 from diagan.rundata import load_data
-from diagan.rundir import RunDir
+from diagan.rundir import RunDir, read_json
 from diagan.sample import TrainedGenerator, as_stored, load_generator
 
 HERE = Path(__file__).parent
@@ -49,12 +48,11 @@ def measure(seed: int, runs: Path) -> dict[str, Numbers]:
         return {"green": green(images), "kept": float(drawing.acceptance_rate or 0),
                 "distance": fid(real=real, fake=features(images).numpy())}  # fmt: skip
 
-    is_green = values.mean(axis=(2, 3)).argmax(axis=1) == 1
-    weights = read_weights(folder)
+    rare = next(x for x in read_json(folder.diagnosis)["groups"] if x["name"] == "green")
     by_reals, _ = trained(seed, "reals", runs)
     return {
-        "data": {"green": float(is_green.mean())},
-        "weights": {"green": float(weights[is_green].sum() / weights.sum())},
+        "data": {"green": rare["share"]},
+        "weights": {"green": rare["weight_share"]},
         "none": drawn(generator, 1),
         "fakes": drawn(generator, None),
         "fakes, budget 3": drawn(generator, 3),

@@ -3,13 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tiny import POINTS, data_of
+from tiny import DIGITS, POINTS, data_of, same, world_of
 
-from diagan import config
+from diagan import checkpoint, config
 from diagan.config import Critic, Methods, Optim, SingleGaussian
 from diagan.engine import launch
 from diagan.errors import UserError
-from diagan.stages import new_game, stages
+from diagan.stages import new_game, restore, stages, train_stage
 from diagan.train import train
 
 LONGER = replace(POINTS, data=SingleGaussian(n=400), steps=600, phase1_share=0.25, batch_size=64,
@@ -38,5 +38,30 @@ def test_what_makes_no_sense_of_reals_is_refused():
     with pytest.raises(UserError, match=r"no density ratio with --loss hinge; give --methods.logi"):
         config.check(hinge)
     assert config.check(replace(hinge, methods=Methods(logistic_head=True)))
+    gold = replace(POINTS, critic=Critic(fakes="reals"), methods=Methods(gold="normalised"))
+    with pytest.raises(UserError, match=r"no density ratio with --methods.gold normalised"):
+        config.check(gold)
+    with pytest.raises(UserError, match=r"with BatchNorm .* give --critic.forward joint as well"):
+        config.check(replace(DIGITS, critic=Critic(fakes="reals")))
+    assert config.check(replace(DIGITS, critic=Critic(fakes="reals", forward="joint")))
+    with pytest.raises(UserError, match=r"needs the critic"):
+        config.check(replace(POINTS, critic=Critic(on=False, fakes="reals")))
     with pytest.raises(UserError, match=r"leave --critic.stream out"):
         config.check(replace(POINTS, critic=Critic(fakes="reals", stream="published")))
+
+
+@pytest.mark.parametrize("fakes", ["shared", "reals"])
+def test_it_starts_as_a_copy_of_d_unless_it_is_to_see_no_fakes(tmp_path, fakes):
+    settings = replace(POINTS, critic=Critic(fakes=fakes))
+    world = world_of(settings, tmp_path)
+    phase1, _, weighted = stages(settings)
+    assert train_stage(world, phase1, None, lambda: False)
+    game = new_game(settings, world.dataset, world.fabric, weighted, np.ones(48))
+    restore(world, weighted, game)
+    critic = game.critics[0]
+    assert same(critic.net.state_dict(), game.d.net.state_dict()) == (fakes == "shared")
+    assert bool(critic.optimiser.state) == (fakes == "shared")
+    assert train_stage(world, weighted, np.ones(48), lambda: False)
+    restore(world, weighted, game)  # from a checkpoint of its own
+    own = checkpoint.load(world.run.checkpoints / "weighted-000012")
+    assert same(critic.net.state_dict(), own["critic"]) and critic.optimiser.state

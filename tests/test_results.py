@@ -184,7 +184,7 @@ def test_a_smaller_protocol_stands_in_for_the_papers_and_is_marked(tmp_path):
     made_up_run(tmp_path, job, 0.75, "re10k_epochs10")
     told = page(table_json(TABLES["table5"], tmp_path), TABLES["table5"])
     assert "0.750 (1) †; paper 0.838 ± 0.033" in told
-    assert "† by a smaller protocol than the paper's: re10k_epochs10." in told
+    assert "`diagan evaluate RUN --metrics re10k_epochs10`" in told
     assert "measured: 0 and 1 by a smaller protocol of 42 cells" in told
     lines = store.read_lines(tmp_path / "measured" / job.name / "metrics.jsonl")
     whole = lines[0] | {"protocol": "re50k_epochs50", "value": 0.5}

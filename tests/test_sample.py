@@ -9,6 +9,7 @@ from tiny import POINTS, world_of
 
 import diagan
 from diagan import checkpoint, config
+from diagan.checkpoint_diagnosis import diagnose_checkpoint
 from diagan.errors import UserError
 from diagan.rundata import read_settings
 from diagan.rundir import RunDir, write_json
@@ -138,7 +139,8 @@ def test_a_grid_has_every_image_in_its_place(channels):
 def chained(finished_run, tmp_path):
     """The finished run, as if its critic had been shown D's reals."""
     path = shutil.copytree(finished_run, tmp_path / "run")
-    settings = replace(read_settings(RunDir(path)), critic=config.Critic(fakes="reals"))
+    of_reals = config.Critic(fakes="reals", forward="joint")
+    settings = replace(read_settings(RunDir(path)), critic=of_reals)
     write_json(RunDir(path).config, config.to_json(settings))
     return load_generator(path)
 
@@ -153,13 +155,23 @@ def test_a_critic_of_reals_rejects_together_with_d(chained, trained):
     assert chained.sample(5).shape == (5, 3, 16, 16)
 
 
-def test_a_chain_is_linear_in_its_features(chained):
-    """So that a checkpoint can be diagnosed by it (Eq. 5)."""
-    images = chained.generate(20, torch.Generator().manual_seed(0))
-    found = chained.d(images)
-    weight = torch.cat([link.logit.weight for link in chained.d.links], dim=1)
-    bias = sum(link.logit.bias for link in chained.d.links)
-    torch.testing.assert_close((found.features @ weight.T + bias).squeeze(1), found.logits)
+def test_a_chain_has_no_ldrv_of_one_last_layer(chained, tmp_path):
+    with pytest.raises(UserError, match=r"Eq. 5 is of one; give --arm plain or phase1"):
+        diagnose_checkpoint(tmp_path / "run", out=tmp_path / "out")
+
+
+def test_a_hinge_d_is_chained_by_its_logistic_head(tmp_path):
+    settings = replace(POINTS, loss="hinge", methods=config.Methods(logistic_head=True),
+                       critic=config.Critic(fakes="reals"))  # fmt: skip
+    world = world_of(settings, tmp_path)
+    for stage in stages(settings):
+        assert train_stage(world, stage, np.ones(48), lambda: False)
+    write_json(RunDir(tmp_path).provenance, {"shape": [2]})
+    write_json(RunDir(tmp_path).config, config.to_json(settings))
+    critic, d = load_generator(tmp_path).d.links
+    points = torch.randn(9, 2)
+    torch.testing.assert_close(d(points).logits, d(points).heads["logistic"].squeeze(1))
+    assert not torch.equal(critic(points).logits, critic(points).heads["logistic"].squeeze(1))
 
 
 def test_arms_without_a_critic_have_no_chain(chained, tmp_path):

@@ -359,7 +359,8 @@ def test_that_the_critic_has_won_is_said_beside_it(tmp_path):
     warnings = [line for line in read_lines(run.log) if "warning" in line]
     assert [line["step"] for line in warnings] == [10, 34]
     assert warnings[0]["warning"].startswith("The critic has won: its loss stayed under 0.05")
-    assert "--critic.forward joint" in warnings[0]["warning"]
+    assert "--critic.forward joint hides batches" in warnings[0]["warning"]
+    assert warnings[0]["warning"].endswith("--critic.fakes reals fakes")
     assert warnings[1]["warning"].startswith("D has won")
 
 

@@ -17,6 +17,7 @@ from diagan.data import as_input
 from diagan.diagnosis import Diagnosis, Grouping
 from diagan.errors import UserError
 from diagan.findings import highscored
+from diagan.networks.common import Chain
 from diagan.pipeline import report
 from diagan.random import generator
 from diagan.record import EVAL_BATCH, untouched
@@ -155,6 +156,11 @@ def diagnose_checkpoint(
     settings = read_settings(run)
     data = load_data(run, settings)
     trained = load_generator(path, arm)
+    if isinstance(trained.d, Chain):
+        raise UserError(
+            "rejection adds two discriminators in this run, and the LDRV of Eq. 5 is of one; give "
+            "--arm plain or phase1"
+        )
     fake = fakes(trained, data.n, settings.seed)
     seen = look(trained.d, real=data.values, fake=fake, s_0=s_0)
     grouping = Grouping(data.groups, data.group_names, data.rare)
@@ -187,7 +193,7 @@ def doubts(trained: TrainedGenerator) -> list[str]:
             f"The output of a {trained.config.loss} discriminator is no log-density ratio, and "
             "the predicted LDRV takes it for one."
         )
-    if "critic" not in trained.rejects_by and trained.arm == "weighted":
+    if trained.rejects_by != "critic" and trained.arm == "weighted":
         found.append(
             "This discriminator was trained on weighted draws: what it finds under-represented "
             "is so beside these, and not beside the data."

@@ -41,11 +41,11 @@ def estimate(
     step = step2 = time_step(plain)
     if config.phase1_steps < config.steps:
         uniform = np.full(dataset.n, 1 / dataset.n)
-        weighted = Stage("timing", 0, 1, weighted=True)
+        weighted = Stage("timing", 1, 2, weighted=True)  # with what begins in phase 2
         step2 = time_step(new_game(config, dataset, fabric, weighted, uniform))
     record = time_record(config, plain, dataset)
     n_at_once = at_once(dataset.shape, BATCH) * fabric.world_size  # each takes its slice
-    generate = time_generate(plain, n_at_once)
+    generate = time_generate(plain, n_at_once, n_judges=1 + (config.critic.fakes == "reals"))
 
     def total(c: Config) -> float:
         phase2 = c.steps - c.phase1_steps
@@ -118,14 +118,14 @@ def time_record(config: Config, game: Game, dataset: Dataset) -> float:
     return one * (dataset.n + len(dataset.heldout)) / len(values)
 
 
-def time_generate(game: Game, n: int) -> float:
-    """Seconds of one generated and scored image."""
+def time_generate(game: Game, n: int, n_judges: int) -> float:
+    """Seconds of one generated image that so many discriminators score."""
     latents = game.draws.latents("timing", 0, n=n)
     with torch.no_grad():
         seconds = stopwatch(lambda: game.g.net(latents), 2)
         if game.parts.images_per_score == 1:  # else nothing is rejected
             images = game.g.net(latents)
-            seconds += stopwatch(lambda: game.d.net(images), 2)
+            seconds += n_judges * stopwatch(lambda: game.d.net(images), 2)
     return seconds / len(latents)
 
 

@@ -32,8 +32,8 @@ WON = {  # what is said, and what follows
           "after"),
     "critic": ("The critic has won",
                "It knows G's images by their batches or their flaws, and rejection by it will "
-               "hardly correct; --critic.fakes reals keeps fakes from it, and where it has "
-               "BatchNorm --critic.forward joint hides batches"),
+               "hardly correct; --critic.forward joint hides batches from it, --critic.fakes reals "
+               "fakes"),
 }  # fmt: skip
 
 
@@ -203,9 +203,12 @@ def save_game(folder: Path, stage: str, game: Game) -> None:
 
 
 def load_game(path: Path, game: Game) -> None:
-    """The reverse; a critic that the checkpoint does not know starts as a copy of D."""
+    """The reverse. A critic that the checkpoint does not know starts as a copy of D; one that is
+    to see no fakes starts anew, since D has seen many."""
     files = checkpoint.load(path)
     for player in game.players:
+        if player.fakes == "reals" and player.name not in files:
+            continue
         source = player.name if player.name in files else "D"
         if missing := {source, f"{source}.optim"} - files.keys():
             raise UserError(f"{path} has no {min(missing)}.safetensors; delete this folder to go "

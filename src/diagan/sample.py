@@ -18,8 +18,8 @@ from diagan.errors import UserError
 from diagan.losses import LOSSES
 from diagan.methods.ema import averages
 from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
-from diagan.networks import build
-from diagan.networks.common import Chain, Discriminator, settle_generator
+from diagan.networks import Pair, build
+from diagan.networks.common import Chain, settle_generator
 from diagan.progress import counted
 from diagan.reject import RejectionSampler
 from diagan.rundata import read_settings
@@ -136,14 +136,14 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
     where = run.checkpoints / checkpoint.folder_name(arm, step)
     tensors = checkpoint.load(where)
     shape = tuple(read_json(run.provenance)["shape"])
-    g, _ = build(settings.network, shape)
-    average = averages(tensors.get("state", {}))
-    checkpoint.load_network(g, {**tensors["G"], **average}, str(where))
     # A critic that was shown D's reals knows p_data / p_s, and D knows p_s / p_g.
     chained = "critic" in tensors and settings.critic.fakes == "reals"
     names = ["critic", "D"] if chained else ["critic" if "critic" in tensors else "D"]
-    ds = [load_discriminator(name, tensors, settings, shape, str(where)) for name in names]
+    pairs = [load_pair(name, tensors, settings, shape, str(where)) for name in names]
+    g, ds = pairs[0][0], [d for _, d in pairs]
     d = Chain(*ds) if chained else ds[0]
+    average = averages(tensors.get("state", {}))
+    checkpoint.load_network(g, {**tensors["G"], **average}, str(where))
     for net in (g, d):
         net.eval().to(best_device())
     if average:
@@ -153,19 +153,20 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
     return TrainedGenerator(g, d, settings, arm, step, rejects_by, shape)
 
 
-def load_discriminator(
+def load_pair(
     name: str, tensors: Mapping[str, Mapping[str, Tensor]], c: Config, shape: tuple[int, ...],
     where: str,
-) -> Discriminator:  # fmt: skip
-    """D or a critic; where D has a logistic head its logit is that one, a log-density ratio."""
+) -> Pair:  # fmt: skip
+    """An empty G, and D or a critic; where D has a logistic head its logit is that one, a
+    log-density ratio."""
     # A method may have given it heads; each has a bias.
     heads = {key.split(".")[1]: len(bias) for key, bias in tensors[name].items()
              if key.startswith("heads.") and key.endswith(".bias")}  # fmt: skip
-    _, d = build(c.network, shape, heads, c.methods.packing)
+    g, d = build(c.network, shape, heads, c.methods.packing)
     checkpoint.load_network(d, tensors[name], where)
     if name == "D" and LOGISTIC_HEAD in heads:
         d.logit = d.heads[LOGISTIC_HEAD]
-    return d
+    return g, d
 
 
 def image_grid(images: np.ndarray, columns: int = 8, pad: int = 2, scale: int = 1) -> Image.Image:

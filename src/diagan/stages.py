@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +16,7 @@ from diagan.data import Dataset, as_input
 from diagan.errors import UserError
 from diagan.features.classifier import bundled, load_classifier
 from diagan.features.slim import SlimClassifier
-from diagan.game import Method, Observer, Parts, compose
+from diagan.game import Fakes, Method, Observer, Parts, compose
 from diagan.losses import LOSSES
 from diagan.methods.augment import Augment
 from diagan.methods.critic import UnbiasedCritic
@@ -113,12 +112,14 @@ def new_game(
     parts = compose([method.parts() for method in stage_methods(config, stage, dataset.n)])
     nets = networks(config, dataset, parts)
 
-    def player(name: str, stream: Stream | None = None, **how: Any) -> Player:
+    def player(
+        name: str, stream: Stream | None = None, fakes: Fakes = "shared", joint: bool = False
+    ) -> Player:
         net = nets[name].to(fabric.device)
         # Rejection is only valid with the logistic loss, so a critic always plays that one.
         loss = LOSSES[config.loss if name in ("G", "D") else "non_saturating"]
         optimiser, rate = adam(config.optim, net, is_g=name == "G")
-        return Player(name, net, optimiser, loss, stream, rate=rate, **how)
+        return Player(name, net, optimiser, loss, stream, fakes, joint, rate)
 
     for_d, for_critic = streams(config, dataset.n, stage, weights)
     draws = Draws(config.seed, fabric, torch.from_numpy(dataset.values), as_input,
@@ -126,7 +127,7 @@ def new_game(
     game = Game(
         g=player("G"),
         d=player("D", for_d),
-        critics=[player(c.name, for_critic, fakes=c.fakes, joint=c.joint) for c in parts.critics],
+        critics=[player(c.name, for_critic, c.fakes, c.joint) for c in parts.critics],
         parts=parts,
         draws=draws,
         n_dis=config.n_dis,

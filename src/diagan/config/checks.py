@@ -109,10 +109,18 @@ def _check_methods_together(c: Config) -> None:
 def _check_critic(c: Config) -> None:
     if c.critic.fakes != "reals":
         return
+    _expect(c.critic.on, "--critic.fakes reals needs the critic; leave --no-critic.on out")
+    gold = f"--methods.gold {c.methods.gold}" if c.methods.gold != "off" else ""
+    spoiler = f"--loss {c.loss}" if c.loss != "non_saturating" else gold
     _expect(
-        c.loss == "non_saturating" or c.methods.logistic_head,
+        not spoiler or c.methods.logistic_head,
         f"--critic.fakes reals: rejection then adds D's logit, which is no density ratio with "
-        f"--loss {c.loss}; give --methods.logistic-head as well",
+        f"{spoiler}; give --methods.logistic-head as well",
+    )
+    _expect(
+        getattr(c.network, "d_norm", "") != "batch" or c.critic.forward == "joint",
+        "--critic.fakes reals: with BatchNorm two forwards tell weighted batches from uniform "
+        "ones; give --critic.forward joint as well, or --network.d-norm spectral",
     )
     _expect(
         c.critic.stream == "uniform",

@@ -12,7 +12,7 @@ class UnbiasedCritic:
 
     With `reals` it is shown D's weighted reals in their place, and its logit becomes
     log p_data / p_s: the bias that the weights put in, which is what rejection has to take back.
-    Fakes that have flaws it would know as such, and reject by them; reals have none.
+    Flawed fakes a critic knows as such, and then rejects by their flaws; reals have none.
 
     Where D has BatchNorm, a weighted G fills its batches with the rare group, and a critic that
     scores reals and fakes in two forwards needs no more than the batch's statistics to tell them

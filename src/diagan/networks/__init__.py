@@ -10,7 +10,7 @@ from diagan.config import DCGAN, MLP, SNGAN, NetworkConfig, StyleGAN2
 from diagan.networks import dcgan, mlp, sngan, stylegan2
 from diagan.networks.common import N_REFERENCES, Discriminator, Scores
 
-__all__ = ["N_REFERENCES", "Discriminator", "Scores", "build", "count_parameters"]
+__all__ = ["N_REFERENCES", "Discriminator", "Pair", "Scores", "build", "count_parameters"]
 
 Shape = tuple[int, ...]
 Pair = tuple[nn.Module, Discriminator]

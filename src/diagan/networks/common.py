@@ -50,16 +50,15 @@ class Discriminator(nn.Module):
 
 class Chain(nn.Module):
     """Discriminators whose ratios are links: log p_data / p_s and log p_s / p_g add up to
-    log p_data / p_g. Their features stand side by side, in which the sum is linear as well."""
+    log p_data / p_g. As features it has their logits."""
 
     def __init__(self, *links: nn.Module) -> None:
         super().__init__()
         self.links = nn.ModuleList(links)
 
     def forward(self, x: Tensor) -> Scores:
-        scores = [link(x) for link in self.links]
-        features = torch.cat([s.features for s in scores], dim=1)
-        return Scores(torch.stack([s.logits for s in scores]).sum(0), features, {})
+        logits = torch.stack([link(x).logits for link in self.links], dim=1)  # [B, links]
+        return Scores(logits.sum(dim=1), logits, {})
 
 
 class Dropout(nn.Module):

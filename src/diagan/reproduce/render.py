@@ -249,7 +249,8 @@ def section(
     if ours := further(cells):
         yield from ("Of the same runs, which the paper does not have:", "", *markdown(ours), "")
     if smaller := sorted({x["protocol"] for x in there if x["smaller"]}):
-        yield from (f"† by a smaller protocol than the paper's: {', '.join(smaller)}.", "")
+        yield from ("† by a smaller protocol than the paper's, which the command does not measure: "
+                    f"`diagan evaluate RUN --metrics {' '.join(smaller)}`.", "")  # fmt: skip
     warnings = sorted({w for x in there for w in x["warnings"]})
     if warnings:
         yield from ("! marks numbers of runs that gave a warning:", "")
