@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,17 +31,28 @@ def green(images: np.ndarray) -> float:
     return float((means[:, 1] > means[:, 0]).mean())
 
 
-def measure(generator: TrainedGenerator, run: RunDir) -> dict[str, dict[str, float]]:
-    values = np.asarray(load_data(run, generator.config).values)
+def drawer(values: np.ndarray) -> Callable[[TrainedGenerator, float | None], dict[str, float]]:
+    """What a generator makes by a budget: green images, kept proposals, distance from the data."""
     features = learn_features(values, n_filters=16, seed=0)
     real = features(values[:N]).numpy()
-    found = {}
-    for name, budget in BUDGETS.items():
+
+    def drawn(generator: TrainedGenerator, budget: float | None) -> dict[str, float]:
         drawing = generator.draw(0, budget=budget)
         images = as_stored(drawing.take(N))
-        distance = fid(real=real, fake=features(images).numpy())
-        found[name] = {"green": green(images), "kept": float(drawing.acceptance_rate or 0),
-                       "distance": distance}  # fmt: skip
+        return {"green": green(images), "kept": float(drawing.acceptance_rate or 0),
+                "distance": fid(real=real, fake=features(images).numpy())}  # fmt: skip
+
+    return drawn
+
+
+def cell(found: dict[str, float]) -> str:
+    return f"{found['green']:.2%}, {found['kept']:.0%}, {found['distance']:.2f}"
+
+
+def measure(generator: TrainedGenerator, run: RunDir) -> dict[str, dict[str, float]]:
+    values = np.asarray(load_data(run, generator.config).values)
+    drawn = drawer(values)
+    found = {name: drawn(generator, budget) for name, budget in BUDGETS.items()}
     return found | {"the data": {"green": green(values), "kept": 1.0, "distance": 0.0}}
 
 
@@ -58,8 +70,7 @@ def page(about: dict[str, str], by_seed: dict[str, dict[str, dict[str, float]]])
         "| --- | ---" + " | ---" * len(BUDGETS) + " |",
     ]
     for seed, of in by_seed.items():
-        cells = [f"{of[name]['green']:.2%}, {of[name]['kept']:.0%}, {of[name]['distance']:.2f}"
-                 for name in BUDGETS]  # fmt: skip
+        cells = [cell(of[name]) for name in BUDGETS]
         lines.append(f"| {seed} | {of['the data']['green']:.2%} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

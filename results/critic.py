@@ -13,19 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from budget import green
+from budget import N, cell, drawer
 
 from diagan.config import Critic
 from diagan.experiments import find
-from diagan.features.patches import learn_features
-from diagan.metrics.frechet import fid
 from diagan.pipeline import run
 from diagan.rundata import load_data
 from diagan.rundir import RunDir, read_json
-from diagan.sample import TrainedGenerator, as_stored, load_generator
+from diagan.sample import TrainedGenerator, load_generator
 
 HERE = Path(__file__).parent
-N = 5_000
 Numbers = dict[str, float]
 
 
@@ -38,16 +35,7 @@ def trained(seed: int, fakes: str, runs: Path) -> tuple[TrainedGenerator, RunDir
 
 def measure(seed: int, runs: Path) -> dict[str, Numbers]:
     generator, folder = trained(seed, "shared", runs)
-    values = np.asarray(load_data(folder, generator.config).values)
-    features = learn_features(values, n_filters=16, seed=0)
-    real = features(values[:N]).numpy()
-
-    def drawn(from_: TrainedGenerator, budget: float | None) -> Numbers:
-        drawing = from_.draw(0, budget=budget)
-        images = as_stored(drawing.take(N))
-        return {"green": green(images), "kept": float(drawing.acceptance_rate or 0),
-                "distance": fid(real=real, fake=features(images).numpy())}  # fmt: skip
-
+    drawn = drawer(np.asarray(load_data(folder, generator.config).values))
     rare = next(x for x in read_json(folder.diagnosis)["groups"] if x["name"] == "green")
     by_reals, _ = trained(seed, "reals", runs)
     return {
@@ -78,8 +66,7 @@ def page(about: dict[str, str], by_seed: dict[str, dict[str, Numbers]]) -> str:
     ]
     for seed, of in by_seed.items():
         cells = [f"{of[name]['green']:.2%}" for name in ("data", "weights")]
-        cells += [f"{of[name]['green']:.2%}, {of[name]['kept']:.0%}, {of[name]['distance']:.2f}"
-                  for name in columns]  # fmt: skip
+        cells += [cell(of[name]) for name in columns]
         lines.append(f"| {seed} | " + " | ".join(cells) + " |")
     off = {name: np.mean([abs(of[name]["green"] - of["data"]["green"]) for of in by_seed.values()])
            for name in columns}  # fmt: skip
