@@ -185,7 +185,7 @@ def test_a_smaller_protocol_stands_in_for_the_papers_and_is_marked(tmp_path):
     told = page(table_json(TABLES["table5"], tmp_path), TABLES["table5"])
     assert "0.750 (1) †; paper 0.838 ± 0.033" in told
     assert "`diagan evaluate RUN --metrics re10k_epochs10`" in told
-    assert "measured: 0 and 1 by a smaller protocol of 42 cells" in told
+    assert "measured: 0 of 42 cells and 1 more by a smaller protocol" in told
     lines = store.read_lines(tmp_path / "measured" / job.name / "metrics.jsonl")
     whole = lines[0] | {"protocol": "re50k_epochs50", "value": 0.5}
     store.write_lines(tmp_path / "measured" / job.name / "metrics.jsonl", [*lines, whole])

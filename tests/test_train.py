@@ -360,7 +360,7 @@ def test_that_the_critic_has_won_is_said_beside_it(tmp_path):
     assert [line["step"] for line in warnings] == [10, 34]
     assert warnings[0]["warning"].startswith("The critic has won: its loss stayed under 0.05")
     assert "--critic.forward joint hides batches" in warnings[0]["warning"]
-    assert warnings[0]["warning"].endswith("--critic.fakes reals fakes")
+    assert warnings[0]["warning"].endswith("--critic.fakes reals hides fakes")
     assert warnings[1]["warning"].startswith("D has won")
 
 

@@ -32,8 +32,8 @@ WON = {  # what is said, and what follows
           "after"),
     "critic": ("The critic has won",
                "It knows G's images by their batches or their flaws, and rejection by it will "
-               "hardly correct; --critic.forward joint hides batches from it, --critic.fakes reals "
-               "fakes"),
+               "hardly correct; --critic.forward joint hides batches from it, and --critic.fakes "
+               "reals hides fakes"),
 }  # fmt: skip
 
 

@@ -82,8 +82,8 @@ class Critic:
     stream: Literal["uniform", "published"] = "uniform"
     """published: uniform for one pass and weighted after it, as the released code does."""
     fakes: Literal["shared", "own", "reals"] = "shared"
-    """What it tells uniform reals from: D's fakes, fakes of its own, or D's weighted reals. These
-    teach it what the weights did, whatever flaws fakes have; rejection adds D's logit."""
+    """What it tells uniform reals from: D's fakes, or its own. reals: the weighted reals of D, so
+    that it learns what the weights did and no flaws of fakes; rejection then adds D's logit."""
     forward: Literal["separate", "joint"] = "separate"
     """joint: reals and fakes in one forward, so that BatchNorm cannot tell batches apart and the
     logit stays a matter of the image."""

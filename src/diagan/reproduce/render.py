@@ -53,10 +53,8 @@ class Measured:
 
 def protocols(metric: str, scale: str) -> list[str]:
     """The scale's own, and what may stand in for the paper's: that of cpu scale, marked."""
-    known = PROTOCOLS.get(metric)
-    if known is None:
-        return [""]
-    return list(unique([known[scale], known["cpu"]] if scale == "paper" else [known[scale]]))
+    known = PROTOCOLS.get(metric, {})
+    return [known.get(name, "") for name in ([scale, "cpu"] if scale == "paper" else [scale])]
 
 
 def measured(cell: Cell, scale: str, results: Path) -> Measured | None:
@@ -183,8 +181,8 @@ def counted(cells: Sequence[dict[str, Any]], scale: str) -> dict[str, Any]:
 
 
 def count_text(count: dict[str, Any]) -> str:
-    more = f" and {count['smaller']} by a smaller protocol" if count["smaller"] else ""
-    return f"{count['measured']}{more} of {count['of']} cells"
+    more = f" and {count['smaller']} more by a smaller protocol" if count["smaller"] else ""
+    return f"{count['measured']} of {count['of']} cells{more}"
 
 
 def cell_json(cell: Cell, scale: str, results: Path) -> dict[str, Any]:
