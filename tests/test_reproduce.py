@@ -35,10 +35,12 @@ from diagan.experiments.cells import (
 from diagan.experiments.figures import FIGURES, PICTURES
 from diagan.experiments.tables import TABLES, published
 from diagan.experiments.variants import Variant, named
+from diagan.kept import kept_steps, needed_records
 from diagan.ldr import clip_scores
+from diagan.observers import load_game
 from diagan.protocols import parse
 from diagan.reproduce import Request, plan, reproduce, store, work
-from diagan.reproduce.branch import find_trunk, graft, needed_records
+from diagan.reproduce.branch import find_trunk, graft
 from diagan.reproduce.plan import BOOKS, Job, find_table, phase1_key, selected, split_subset
 from diagan.reproduce.render import (
     also_cells,
@@ -49,7 +51,9 @@ from diagan.reproduce.render import (
     spread,
     table_json,
 )
+from diagan.reproduce.timing import OVERHEAD
 from diagan.rundir import RunDir, read_json, read_lines
+from diagan.stages import new_game, stages
 from diagan.train import Diverged
 
 # --- the tables as data --------------------------------------------------------------------------
@@ -155,6 +159,7 @@ def test_a_phase_1_is_shared_by_what_differs_later():
         replace(base, phase1_share=0.2, plain_arm=False),
         replace(base, methods=replace(base.methods, gold="published"), weighted_arm=False),
         replace(base, record=replace(base.record, window=20, start=500)),
+        replace(base, record=replace(base.record, mode="eval", every=500)),
         replace(base, penalty=Penalty(r1=1.0, every=4, r1_from="phase2")),
         replace(base, optim=replace(base.optim, decay="restart")),
     ]
@@ -164,7 +169,7 @@ def test_a_phase_1_is_shared_by_what_differs_later():
         replace(base, steps=base.steps + 1),  # the learning rate falls to zero at the last step
         replace(base, loss="hinge"),
         replace(base, penalty=Penalty(r1=1.0)),
-        replace(base, record=replace(base.record, mode="eval")),
+        replace(base, record=replace(base.record, mode="free")),
         replace(base, methods=replace(base.methods, packing=2)),
         replace(base, precision="float32"),
     ]
@@ -351,10 +356,10 @@ def test_a_unit_of_seconds_says_little_about_one_of_hours(tmp_path):
 def test_stopped_it_leaves_a_table_and_goes_on(tiny, monkeypatch):
     whole = pipeline.run
 
-    def stop_after_phase1(settings, path, budget_seconds=None, stage=None):
+    def stop_after_phase1(settings, path, stage, **how):
         if stage != "phase1":
             raise Interrupted("stopped and saved")
-        return whole(settings, path, stage=stage)
+        return whole(settings, path, stage=stage, **how)
 
     with monkeypatch.context() as patch:
         patch.setattr(pipeline, "run", stop_after_phase1)
@@ -421,6 +426,54 @@ def test_records_that_a_trunk_lacks_make_it_no_trunk(tmp_path):
     assert len(read_lines(tmp_path / "b" / "log.jsonl")) == len(read_lines(run.log))
     (tmp_path / "b" / "log.jsonl").write_text("")
     assert read_lines(run.log)  # nothing is shared that could be written to
+
+
+def test_d_is_kept_for_what_other_rows_would_record(tmp_path):
+    shop = work.Workshop(tmp_path, tmp_path)
+    kept = shop.to_keep(Job(Variant("colored_mnist_99"), "cpu", 0))
+    assert kept == {500, 1000, 1500, 2000, *range(2020, 3001, 20)}
+    assert shop.to_keep(Job(Variant("colored_mnist_95"), "cpu", 0)) == set()
+    figure_a1 = shop.to_keep(Job(Variant("cifar10_sngan"), "paper", 0))
+    assert figure_a1 == {*range(30_100, 35_001, 100)}  # what it records and Table 2 does not
+
+
+def test_a_branch_records_in_its_own_mode_what_its_trunk_recorded_in_another(tmp_path):
+    """And is the run that it would be alone, bit for bit."""
+    c = replace(Job(Variant("demo"), "smoke", 0).config, device="cpu", precision="float32")
+    other = replace(c, record=replace(c.record, mode="train", every=3, window=3))
+    trunk = pipeline.run(c, tmp_path / "runs" / "trunk", stage="phase1", keep={3, 6, 9})
+    branch, alone = RunDir(tmp_path / "runs" / "branch"), tmp_path / "alone"
+    assert find_trunk(tmp_path / "runs", other, branch.path) is None  # step 12 is not kept
+    checkpoint.keep_network(d_at_the_end(trunk, c), trunk.kept / "000012.safetensors")
+    found = find_trunk(tmp_path / "runs", other, branch.path)
+    assert (found.step, found.records(other), found.records(c)) == (12, set(), {6, 8, 10, 12})
+    graft(found, other, branch)
+    assert not branch.record.exists() and kept_steps(branch) == kept_steps(trunk)
+    pipeline.run(other, branch.path, stage="weighted")
+    pipeline.run(other, alone, stage="weighted")
+    files = [*alone.glob("record/*.npy"), *alone.glob("checkpoints/weighted-000024/*.safetensors")]
+    assert len(files) == 3 * 2 + 3 * 2  # with the held-out reals, and with the optimisers
+    for file in files:
+        assert file.read_bytes() == (branch.path / file.relative_to(alone)).read_bytes(), file
+
+
+def d_at_the_end(run, c):
+    game = new_game(c, data_of(c), launch(c), stages(c)[0])
+    load_game(run.checkpoints / "phase1-000012", game)
+    return game.d.net
+
+
+def test_a_record_in_another_mode_is_no_phase_1_in_the_plan(tmp_path, monkeypatch):
+    table = TABLES["departures"]
+    cells = selected(
+        table, "cpu", ["as in the paper", "recorded in eval mode", "eval mode, centred"]
+    )
+    shop = work.Workshop(tmp_path, tmp_path)
+    guess = estimate.Estimate(0.0, 0, 1.0, 2.0, 10.0, 0.0)
+    monkeypatch.setattr(shop.clock, "training", lambda c: guess)
+    units = [u for u in plan.make_plan(table, cells, "cpu", [0]) if u.what == "phase1"]
+    seconds = [round(s - OVERHEAD) for s in shop.estimates(units).values()]
+    assert seconds == [3000 + 50 * 10, 50 * 10, 4 * 10]
 
 
 # --- what tables needed of the rest --------------------------------------------------------------
@@ -495,7 +548,7 @@ def test_numbers_by_attribute(tmp_path):
 
 
 def test_a_run_that_diverged_is_told_in_the_table(tiny, monkeypatch):
-    def diverge(settings, path, budget_seconds=None, stage=None):
+    def diverge(settings, path, stage, **how):
         raise Diverged("D", "loss", 7)
 
     monkeypatch.setattr(pipeline, "run", diverge)

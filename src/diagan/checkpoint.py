@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from diagan.errors import UserError
-from diagan.rundir import read_json, sync, write_json
+from diagan.rundir import read_json, replacing, sync, write_json
 
 FORMAT = 1
 NAME = re.compile(r"(?P<stage>[a-z0-9_]+)-(?P<step>\d{6,})")
@@ -61,6 +61,21 @@ def load(path: Path) -> dict[str, dict[str, Tensor]]:
             f"the checkpoint {path} cannot be read ({error}); delete this folder, and the same "
             "command goes on from the checkpoint before"
         ) from None
+
+
+def keep_network(net: torch.nn.Module, file: Path) -> None:
+    """A network alone, as it is now."""
+    with replacing(file) as temporary:
+        save_file({name: x.detach().cpu().contiguous() for name, x in net.state_dict().items()},
+                  temporary)  # fmt: skip
+
+
+def load_kept(net: torch.nn.Module, file: Path) -> None:
+    try:
+        tensors = load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{file} cannot be read ({error})") from None
+    load_network(net, tensors, str(file))
 
 
 def steps(folder: Path, stage: str) -> list[int]:

@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,18 @@ def recording(
 
     observer = Observer("record", look, every, start, at_end)
     return Parts(observers=(observer,), needs_one_score_per_image="recording")
+
+
+def keeping(folder: Path, d: nn.Module, fabric: Fabric, steps: Collection[int]) -> Observer:
+    """D as it is at some steps, to be recorded in another mode later."""
+
+    def look(moment: Moment) -> None:
+        if moment.step in steps:
+            share_buffers(fabric, d)
+            if fabric.is_global_zero:
+                checkpoint.keep_network(d, folder / f"{moment.step:06d}.safetensors")
+
+    return Observer("keep", look)
 
 
 def free_recording(record: LdrRecord, fabric: Fabric, n: int, start: int) -> Parts:

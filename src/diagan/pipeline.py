@@ -4,7 +4,7 @@ import dataclasses
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from diagan.evaluate import arms_of, evaluate_arm
 from diagan.features import Pixels
 from diagan.findings import highscored
 from diagan.findings.judging import judge_run
+from diagan.kept import record_kept
 from diagan.measures import Reals
 from diagan.progress import Display, display, duration
 from diagan.rundata import load_data, read_settings, refuse_other_data
@@ -43,10 +44,12 @@ def run(
     path: str | Path,
     budget_seconds: float | None = None,
     stage: str | None = None,
+    keep: Collection[int] = (),
 ) -> RunDir:
     """Train, record, diagnose, train on, evaluate and report; or go on with what is there.
 
-    With a `stage`: train phase 1 and that stage, and no more.
+    With a `stage`: train phase 1 and that stage, and no more. `keep`: steps of phase 1 at which D
+    is kept.
     """
     settings = resolve(settings)
     folder = RunDir(Path(path))
@@ -74,7 +77,7 @@ def run(
             )
             if fabric.is_global_zero:
                 begin(folder, settings, dataset, expected)
-        world = World(settings, dataset, fabric, folder, shown)
+        world = World(settings, dataset, fabric, folder, shown, keep)
         with locked(folder) if fabric.is_global_zero else nullcontext():
             if fabric.is_global_zero and settings != read_settings(folder):  # the data were moved
                 write_json(folder.config, config.to_json(settings))
@@ -156,6 +159,8 @@ def train_all(world: World, should_stop: Callable[[], bool], only: str | None = 
         if not world.is_done(stage) and not train_stage(world, stage, weights, should_stop):
             raise stopped(world)
         if stage.start == 0 and world.config.record.mode != "none":
+            if not record_kept(world, should_stop):
+                raise stopped(world)
             # Anew where training goes on: `diagnose run` may have changed the weights meanwhile.
             finished = all(world.is_done(later) for later in stages(world.config))
             if world.fabric.is_global_zero and not (finished and world.run.diagnosis.exists()):

@@ -55,6 +55,10 @@ class RunDir:
         return self.path / "record"
 
     @property
+    def kept(self) -> Path:
+        return self.path / "kept"
+
+    @property
     def samples(self) -> Path:
         return self.path / "samples.parquet"
 
@@ -135,7 +139,7 @@ def _lock(descriptor: int, run: RunDir) -> None:
 def sweep(run: RunDir) -> None:
     """Remove the temporary names that a killed process left; call it before writing."""
     progress = run.generated / "progress"
-    for folder in (run.path, run.checkpoints, run.record, run.generated, progress):
+    for folder in (run.path, run.checkpoints, run.record, run.kept, run.generated, progress):
         for left in folder.glob(".*.tmp"):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
 

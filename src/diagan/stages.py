@@ -1,6 +1,6 @@
 """The training stages of a run: who plays on which data, from where, to where."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from math import ceil
 
@@ -67,6 +67,7 @@ class World:
     fabric: Fabric
     run: RunDir
     display: Display
+    keep: Collection[int] = ()  # steps of phase 1 at which D is kept, to be recorded later
 
     def is_done(self, stage: Stage) -> bool:
         return stage.end in checkpoint.steps(self.run.checkpoints, stage.name)
@@ -230,6 +231,8 @@ def train_stage(
     if world.dataset.is_image:
         folder = run.generated / "progress"
         watching += [observers.grids(folder, stage.name, game, config.grid_every)]
+    if world.keep and stage.start == 0:
+        watching += [observers.keeping(run.kept, game.d.net, fabric, world.keep)]
     # Last of all: what a checkpoint's step has recorded and logged is on disk before it is.
     save = Observer("checkpoint", lambda _: observers.save_game(run.checkpoints, stage.name, game),
                     config.checkpoint_every, at_end=True)  # fmt: skip

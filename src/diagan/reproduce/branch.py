@@ -2,7 +2,7 @@
 
 Files are linked, not copied, where the disk can: checkpoints and records are never changed in
 place. What is linked is what training would have written, so a branch is bit for bit the run that
-it would have been alone.
+it would have been alone. Records in another mode are taken of D where the trunk has kept it.
 """
 
 import json
@@ -14,10 +14,9 @@ from pathlib import Path
 from diagan import checkpoint, config
 from diagan.config import Config
 from diagan.errors import UserError
+from diagan.kept import kept_steps, needed_records
 from diagan.reproduce.plan import phase1_key, stage_key
 from diagan.rundir import RunDir, read_lines, replacing
-
-PASSES = ("eval", "train")  # modes in which a record is a pass over the data
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,21 @@ class Trunk:
     settings: Config
     step: int
 
+    def records(self, c: Config) -> set[int]:
+        """What it has recorded of what `c` needs; the rest is recorded of D where that is kept."""
+        return record_steps(self.run) & recorded_by(self.settings, c, self.step)
+
+    def fits(self, c: Config) -> bool:
+        return (
+            phase1_key(self.settings) == phase1_key(c)
+            and self.step <= c.phase1_steps
+            and self.step in checkpoint.steps(self.run.checkpoints, "phase1")
+            and set(needed_records(c, self.step)) <= self.records(c) | kept_steps(self.run)
+        )
+
 
 def find_trunk(runs: Path, settings: Config, path: Path) -> Trunk | None:
     """The run, of those in a folder, whose phase 1 goes furthest of what `settings` need."""
-    key = phase1_key(settings)
     found: list[Trunk] = []
     for file in sorted(runs.glob("*/config.json")):
         run = RunDir(file.parent)
@@ -41,29 +51,20 @@ def find_trunk(runs: Path, settings: Config, path: Path) -> Trunk | None:
             theirs = config.loads(file.read_text(), str(file))
         except UserError:  # of another format, or half a file: not a run of ours
             continue
-        step = theirs.phase1_steps
-        if (
-            phase1_key(theirs) == key
-            and step <= settings.phase1_steps
-            and step in checkpoint.steps(run.checkpoints, "phase1")
-            and set(needed_records(settings, step)) <= set(record_steps(run.record))
-        ):
-            found.append(Trunk(run, theirs, step))
-    return max(found, key=lambda trunk: trunk.step, default=None)
+        trunk = Trunk(run, theirs, theirs.phase1_steps)
+        found += [trunk] if trunk.fits(settings) else []
+    # Of those that go as far, the one that leaves the least to record.
+    return max(found, key=lambda t: (t.step, len(t.records(settings))), default=None)
 
 
-def needed_records(c: Config, step: int) -> list[int]:
-    """The records up to a step that the diagnosis of `c` will read."""
-    if c.record.mode not in PASSES:
-        return []
-    beats = range(c.record.every, step + 1, c.record.every)
-    found = [beat for beat in beats if beat >= c.record_start]
-    at_end = [step] if c.record.include_end and step == c.phase1_steps else []
-    return sorted({*found, *at_end})
+def recorded_by(one: Config, other: Config, step: int) -> set[int]:
+    """What a run with the settings `one` records, up to a step, of what `other` needs."""
+    same = one.record.mode == other.record.mode
+    return set(needed_records(one, step)) & set(needed_records(other, step)) if same else set()
 
 
-def record_steps(folder: Path) -> list[int]:
-    return sorted(int(file.stem) for file in folder.glob("*.npy") if file.stem.isdigit())
+def record_steps(run: RunDir) -> set[int]:
+    return {int(file.stem) for file in run.record.glob("*.npy") if file.stem.isdigit()}
 
 
 def graft(trunk: Trunk, settings: Config, run: RunDir) -> None:
@@ -76,12 +77,13 @@ def graft(trunk: Trunk, settings: Config, run: RunDir) -> None:
     for stage, step in stages.items():
         name = checkpoint.folder_name(stage, step)
         link_folder(trunk.run.checkpoints / name, run.checkpoints / name)
-    if settings.record.mode != "none":
-        run.record.mkdir(parents=True, exist_ok=True)
-        kept = {f"{step:06d}" for step in needed_records(settings, trunk.step)}
+    if trunk.settings.record.mode == settings.record.mode != "none":
+        wanted = {f"{step:06d}" for step in trunk.records(settings)} | {"meta", "free"}
         for file in trunk.run.record.iterdir():
-            if file.name.partition(".")[0] in kept | {"meta", "free"}:
+            if file.name.partition(".")[0] in wanted:
                 link(file, run.record / file.name)
+    if trunk.run.kept.exists():
+        link_folder(trunk.run.kept, run.kept)
     lines = [x for x in read_lines(trunk.run.log) if x["step"] <= stages.get(x["stage"], 0)]
     with replacing(run.log) as temporary:
         temporary.write_text("".join(json.dumps(line) + "\n" for line in lines))

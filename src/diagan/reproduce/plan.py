@@ -17,6 +17,7 @@ from diagan.experiments.cells import (
 from diagan.experiments.figures import FIGURES, PICTURES
 from diagan.experiments.tables import TABLES
 from diagan.experiments.variants import Variant, arm_stage, stages_for
+from diagan.kept import PASSES
 from diagan.protocols import parse
 
 BOOKS: dict[str, Table] = {**TABLES, **FIGURES}
@@ -164,9 +165,9 @@ def phase1_key(c: Config) -> Config:
     """Equal for two runs if the one's phase 1, as far as it goes, is the other's.
 
     What is left out comes into play after it (scores, weights, the critic, rejection, GOLD, a
-    penalty or learning rate of phase 2), or does not touch training (the window, the log).
+    penalty or learning rate of phase 2), or does not touch training (records, the log).
     """
-    record = c.record if c.record.mode == "free" else Record(c.record.mode, c.record.every)
+    record = Record() if c.record.mode in PASSES else c.record
     optim, penalty = c.optim, c.penalty
     if optim.decay == "restart":
         optim = replace(optim, decay="linear")

@@ -1,5 +1,6 @@
 """How long a unit takes, from a short timing on this machine."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -12,10 +13,10 @@ from diagan.engine import launch, resolve
 from diagan.estimate import Estimate, estimate, stopwatch
 from diagan.experiments.variants import arm_stage
 from diagan.features import by_name
+from diagan.kept import needed_records
 from diagan.networks.classifier import SIZE
 from diagan.protocols import Protocol, parse
 from diagan.reconstruct import train_autoencoder
-from diagan.reproduce.branch import needed_records
 from diagan.reproduce.plan import Unit, split_subset
 from diagan.weights import find_weights
 
@@ -72,14 +73,15 @@ class Clock:
         return look / len(images), epoch / len(images)
 
     def seconds(
-        self, unit: Unit, settings: Config, start: int = 0, new_data: bool = False
-    ) -> float:
+        self, unit: Unit, settings: Config, start: int = 0, recorded: Collection[int] = (),
+        new_data: bool = False,
+    ) -> float:  # fmt: skip
         """Of what is left of a unit; `new_data`: the real images were not looked at before."""
         if unit.measures:
             return self._measuring(unit, settings, new_data)
         c, e = settings, self.training(settings)
         if unit.what == "phase1":
-            n_records = len([s for s in needed_records(c, c.phase1_steps) if s > start])
+            n_records = len(set(needed_records(c, c.phase1_steps)) - set(recorded))
             n_steps = c.phase1_steps - start
             return n_steps * e.seconds_per_step + n_records * e.seconds_per_record + OVERHEAD
         slow = unit.what == "weighted"

@@ -14,9 +14,10 @@ from diagan.engine import resolve
 from diagan.errors import UserError
 from diagan.evaluate import Look, evaluate_run
 from diagan.experiments.variants import arm_stage
+from diagan.kept import needed_records
 from diagan.progress import duration
-from diagan.reproduce.branch import find_trunk, graft
-from diagan.reproduce.plan import Job, Unit, phase1_key, split_subset, stage_key
+from diagan.reproduce.branch import find_trunk, graft, record_steps, recorded_by
+from diagan.reproduce.plan import BOOKS, Job, Unit, phase1_key, split_subset, stage_key
 from diagan.reproduce.store import STORE, keep
 from diagan.reproduce.timing import Clock, own_features
 from diagan.rundir import RunDir, locked, read_json, read_lines, write_json
@@ -94,33 +95,46 @@ class Workshop:
     def estimates(self, units: Sequence[Unit]) -> dict[Unit, float]:
         """Seconds of what is left of each unit that is not done."""
         found: dict[Unit, float] = {}
-        ends: dict[Config, list[int]] = {}  # of phase 1, by its key
+        trunks: dict[Config, list[Config]] = {}  # whose phase 1 comes before, by its key
         trained: set[tuple[Config, str]] = set()
         looked: set[tuple[object, int]] = set()
         for unit in units:
-            c = self.settings(unit.job)
+            c, recorded = self.settings(unit.job), set[int]()
             if not unit.measures and unit.what == "phase1":
-                start = max(self.start(unit), *[
-                    end for end in ends.get(phase1_key(c), []) if end <= c.phase1_steps
-                ], 0)  # fmt: skip
-                ends.setdefault(phase1_key(c), []).append(c.phase1_steps)
+                before = trunks.setdefault(phase1_key(c), [])
+                start, recorded = self.phase1_start(unit.job, before)
+                before += [] if self.is_done(unit) else [c]
             else:
                 there = (stage_key(c), unit.what) in trained
                 start = c.steps if there else self.start(unit)
             trained.add((stage_key(c), unit.what))
             if not self.is_done(unit):
                 new_data = (c.data, c.seed) not in looked
-                found[unit] = self.clock.seconds(unit, c, start, new_data)
+                found[unit] = self.clock.seconds(unit, c, start, recorded, new_data)
             if unit.measures:
                 looked.add((c.data, c.seed))
         return found
 
     def start(self, unit: Unit) -> int:
         """The step from which a stage goes on."""
-        run, c = self.folder(unit.job), self.settings(unit.job)
-        own = checkpoint.steps(run.checkpoints, arm_stage(unit.what))
-        trunk = None if run.config.exists() else find_trunk(self.runs, c, run.path)
-        return own[-1] if own else trunk.step if trunk else 0
+        own = checkpoint.steps(self.folder(unit.job).checkpoints, arm_stage(unit.what))
+        return own[-1] if own else 0
+
+    def phase1_start(self, job: Job, before: Iterable[Config]) -> tuple[int, set[int]]:
+        """The step from which phase 1 goes on, and what is recorded by then: by the run itself, or
+        by the run that it begins from, of those that are there and of the plan's `before` it."""
+        run, c = self.folder(job), self.settings(job)
+        if run.config.exists():
+            steps = checkpoint.steps(run.checkpoints, "phase1")
+            start = steps[-1] if steps else 0
+            return start, {step for step in record_steps(run) if step <= start}
+        found = [(0, set[int]())]
+        if trunk := find_trunk(self.runs, c, run.path):
+            found += [(trunk.step, trunk.records(c))]
+        for other in before:
+            if (end := other.phase1_steps) <= c.phase1_steps:
+                found += [(end, recorded_by(other, c, end))]
+        return max(found, key=lambda start: (start[0], len(start[1])))
 
     # --- the work --------------------------------------------------------------------------------
 
@@ -153,11 +167,23 @@ class Workshop:
             if unit.measures:
                 self.measure(unit, run)
             else:
-                pipeline.run(self.settings(unit.job), run.path, stage=unit.what)
+                c = self.settings(unit.job)
+                pipeline.run(c, run.path, stage=unit.what, keep=self.to_keep(unit.job))
             ended = True
         finally:
             note(run, unit.name, seconds, time.time() - began, ended)
             keep(run, self.stored(unit.job))
+
+    def to_keep(self, job: Job) -> set[int]:
+        """Where D is kept: for records that the run does not take itself, and that others would
+        which can begin from its phase 1, of whatever table."""
+        c, found = self.settings(job), set[int]()
+        end = c.phase1_steps
+        for variant in {cell.variant for book in BOOKS.values() for cell in book.cells}:
+            other = self.settings(replace(job, variant=variant))
+            if other.phase1_steps >= end and phase1_key(other) == phase1_key(c):
+                found |= set(needed_records(other, end)) - recorded_by(c, other, end)
+        return found
 
     def give_up(self, unit: Unit, error: UserError) -> None:
         """Say it; that a run diverged is a result, and kept for the table."""
