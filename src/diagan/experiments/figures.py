@@ -5,7 +5,8 @@ Figure 1e is numbers (`tables.py`); Figure 2 has a script of its own.
 """
 
 from diagan.experiments.cells import Part, Table, grid
-from diagan.experiments.tables import DIA, DIGITS, GOLD, INCLUSIVE, KS, PACGAN, TOPK, VANILLA
+from diagan.experiments.rows import DIA, DIGITS, GOLD, INCLUSIVE, PACGAN, TOPK, VANILLA
+from diagan.experiments.tables import KS
 
 PICTURES = {
     "grid": "generated images, the same latents for every arm without rejection",

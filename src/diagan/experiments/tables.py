@@ -4,34 +4,28 @@ Deviations are those of App. K, which repeats the main tables with them. Numberi
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from diagan.experiments.cells import Also, Cell, Number, Part, Table, grid
+from diagan.experiments.departures import DEPARTURES
+from diagan.experiments.rows import (
+    CELEBA,
+    CIFAR,
+    COLORED_99,
+    DIA,
+    DIGITS,
+    DRS,
+    GOLD,
+    GOLD_DRS,
+    INCLUSIVE,
+    ON_DIGITS,
+    OUR_ROW,
+    PACGAN,
+    TOPK,
+    TOPK_DRS,
+    VANILLA,
+    WEIGHTED,
+)
 from diagan.experiments.variants import Changes, Variant
-
-# --- the methods, as rows ------------------------------------------------------------------------
-
-VANILLA = Part("Vanilla", arm="plain")
-DRS = Part("DRS", arm="plain+drs")
-GOLD, GOLD_DRS = (Part(f"GOLD{more}", suffix="_gold", arm=arm) for more, arm in
-                  (("", "plain"), (" + DRS", "plain+drs")))  # fmt: skip
-TOPK, TOPK_DRS = (Part(f"Top-k{more}", suffix="_topk", arm=arm) for more, arm in
-                  (("", "phase1"), (" + DRS", "phase1+drs")))  # fmt: skip
-PACGAN = Part("PacGAN", suffix="_pacgan", arm="phase1")
-INCLUSIVE = Part("Inclusive GAN", suffix="_inclusive", arm="phase1")
-DIA = Part("Dia-GAN", arm="weighted+drs")
-WEIGHTED = Part("Dia-GAN without rejection", arm="weighted")  # ours; the paper always rejects
-
-DIGITS = [
-    Part(f"{title} {percent} %", f"{name}_{percent}")
-    for title, name in (("Colored MNIST", "colored_mnist"), ("MNIST-FMNIST", "mnist_fmnist"))
-    for percent in (99, 95, 90)
-]
-COLORED_99 = "Colored MNIST 99 %"
-CIFAR, CELEBA = Part("CIFAR-10", "cifar10_sngan"), Part("CelebA", "celeba_sngan")
-OUR_ROW = Part(COLORED_99, "colored_mnist_99", metric="reconstruction_error", group="minor")
-ON_DIGITS = (Also("share of the minor group", "group_share"),
-             Also("Fréchet distance, classifier features", "fid"))  # fmt: skip
 
 
 def photos(kinds: str, metrics: dict[str, str]) -> list[Part]:
@@ -338,62 +332,6 @@ COMPLEXITY = Table(
     quick=(COLORED_99,),
     notes=(f"{COLORED_99} is ours. Plain: the time of a step outside the records, times the steps.",
            ),
-)  # fmt: skip
-
-# --- not in the paper: where the published code departs from it ----------------------------------
-
-
-def departure(name: str, *changes: tuple[str, object], arm: str = "weighted+drs") -> Part:
-    return Part(name, changes=changes, arm=arm)
-
-
-# Logits that are a matter of the image alone, ten records over the paper's window, no drift, and
-# weights that one low score cannot make uniform.
-ROBUST = (("record.mode", "eval"), ("record.every", 500), ("record.window", 10),
-          ("score.centre", "median"), ("score.clip", "floor"))  # fmt: skip
-R1_LATER = (("penalty.every", 4), ("penalty.r1_from", "phase2"))
-# Enough of the rare group in a batch for D to learn its shapes, and a rate at which G can follow.
-EFFECTIVE = (*ROBUST, ("penalty.r1", 0.03), *R1_LATER, ("score.k", 5.0), ("optim.decay", "restart"))
-JOINT = (*EFFECTIVE, ("critic.forward", "joint"))
-# A critic that sees no fakes cannot know them by their flaws.
-OF_REALS = (*JOINT, ("critic.fakes", "reals"))
-
-DEPARTURES = Table(
-    "departures",
-    "Where the published code departs from the paper, one change at a time, on Colored MNIST 99 %",
-    grid(
-        [
-            Part("plain GAN", arm="plain"),
-            Part("as in the paper", arm="weighted+drs"),
-            departure("critic on weighted data after one pass", ("critic.stream", "published")),
-            departure("recorded in eval mode", ("record.mode", "eval")),
-            departure("window without its end", ("record.include_end", False)),
-            departure("gamma of the burn-in", ("rejection.gamma", "global")),
-            departure("k = 1", ("score.k", 1.0)),
-            departure("constant learning rate", ("optim.decay", "none")),
-            departure("the published command: these two, 10,000 digits", ("score.k", 1.0),
-                      ("optim.decay", "none"), ("data.n", 10_000)),
-            departure("bfloat16", ("precision", "bfloat16")),
-            departure("float32", ("precision", "float32")),
-            departure("centred records", ("score.centre", "median")),
-            departure("clip by the floor rule", ("score.clip", "floor")),
-            departure("eval mode, centred, floor rule", *ROBUST),
-            departure("the same, R1 in phase 2", *ROBUST, ("penalty.r1", 1.0), *R1_LATER),
-            departure("weak R1, k = 5, full rate in phase 2", *EFFECTIVE),
-            departure("the same, joint critic", *JOINT),
-            departure("the same, without rejection", *JOINT, arm="weighted"),
-            departure("joint critic of weighted reals", *OF_REALS),
-            departure("that, without rejection", *OF_REALS, arm="weighted"),
-            departure("that, without weights", *OF_REALS, arm="plain"),
-        ],
-        [replace(OUR_ROW, name="reconstruction error of the minor group")],
-    ),
-    also=(*ON_DIGITS, Also("share of weight on the minor group", "weight_share"),
-          Also("LDRV of the minor group", "ldrv")),
-    notes=("Colored MNIST is recorded in train mode by the published code, which the named "
-           "experiment follows; `auto` precision is the machine's. The last eight rows are ours: a "
-           "record every 500 steps, ten at the paper's scale, in eval mode. Without weights: what "
-           "the penalty and the full rate do by themselves.",),
 )  # fmt: skip
 
 FIGURE_1E = Table(
