@@ -169,9 +169,20 @@ def test_dropout_rate_and_mean(p):
     assert x.max().item() == pytest.approx(1 / (1 - rounded))
 
 
-def test_dropout_drops_elements_one_by_one():
+def test_dropout_of_a_part_of_a_tensor_stays_within_it():
     torch.manual_seed(0)
-    kept = Dropout(0.5)(torch.ones(64, 8, 16, 16)) > 0
+    part = torch.arange(1.0, 25).view(4, 6)[:, ::2]
+    dropped = Dropout(0.5)(part)
+    assert bool(((dropped == 0) | (dropped == 2 * part)).all())
+    assert 0 < int((dropped == 0).sum()) < 12
+
+
+@pytest.mark.parametrize("form", [torch.contiguous_format, torch.channels_last])
+def test_dropout_drops_elements_one_by_one(form):
+    torch.manual_seed(0)
+    dropped = Dropout(0.5)(torch.ones(64, 8, 16, 16).to(memory_format=form))
+    assert dropped.is_contiguous(memory_format=form)
+    kept = dropped > 0
     for neighbours in (kept[..., 1:] == kept[..., :-1], kept[1:] == kept[:-1]):
         assert neighbours.float().mean().item() == pytest.approx(0.5, abs=0.01)
 

@@ -6,7 +6,8 @@ import torch
 from tiny import DIGITS, POINTS, same, world_of
 
 from diagan import checkpoint
-from diagan.config import MLP, Record
+from diagan.config import MLP, SNGAN, Record
+from diagan.engine import launch
 from diagan.errors import UserError
 from diagan.game import Parts, compose
 from diagan.record import LdrRecord
@@ -14,6 +15,7 @@ from diagan.rundir import append_line, read_lines
 from diagan.sampling import UniformStream
 from diagan.stages import (
     Stage,
+    memory_format,
     new_game,
     record_batch,
     recording_parts,
@@ -47,6 +49,16 @@ def test_the_same_seed_starts_the_same_game(tmp_path):
 
     assert same(nets(0), nets(0))
     assert not same(nets(0), nets(1))
+
+
+@pytest.mark.parametrize(("precision", "is_last"), [("float32", True), ("bfloat16", False)])
+def test_a_dcgan_in_float32_on_a_cpu_has_its_channels_last(precision, is_last, tmp_path):
+    c = replace(DIGITS, precision=precision)
+    game = new_game(c, world_of(c, tmp_path).dataset, launch(c), stages(c)[0])
+    for player in (game.g, game.d):
+        (weight, *_) = [p for p in player.net.parameters() if p.dim() == 4 and p.shape[1] > 1]
+        assert weight.is_contiguous(memory_format=torch.channels_last) == is_last
+    assert memory_format(replace(c, network=SNGAN())) == torch.contiguous_format
 
 
 def test_g_and_d_start_alike_with_the_critic_and_without(tmp_path):

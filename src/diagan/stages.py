@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from diagan import checkpoint, observers
 from diagan.batches import at_once
-from diagan.config import Config, Optim
+from diagan.config import DCGAN, Config, Optim
 from diagan.data import Dataset, as_input
 from diagan.errors import UserError
 from diagan.features.classifier import bundled, load_classifier
@@ -117,6 +117,7 @@ def new_game(
         name: str, stream: Stream | None = None, fakes: Fakes = "shared", joint: bool = False
     ) -> Player:
         net = nets[name].to(fabric.device)
+        net.to(memory_format=memory_format(config))  # type: ignore[call-overload]
         # Rejection is only valid with the logistic loss, so a critic always plays that one.
         loss = LOSSES[config.loss if name in ("G", "D") else "non_saturating"]
         optimiser, rate = adam(config.optim, net, is_g=name == "G")
@@ -138,6 +139,14 @@ def new_game(
     watching = [method.parts() for method in player_methods(config, game)]
     game.parts = compose([parts, *watching])
     return game
+
+
+def memory_format(config: Config) -> torch.memory_format:
+    """Channels last where a step was measured to be quicker: by a sixth for the DCGAN in float32 on
+    a CPU, not for SNGAN or in bfloat16; StyleGAN2 takes a tenth longer."""
+    where = config.device, config.precision
+    fits = isinstance(config.network, DCGAN) and where == ("cpu", "float32")
+    return torch.channels_last if fits else torch.contiguous_format
 
 
 def stage_methods(config: Config, stage: Stage, n: int) -> list[Method]:

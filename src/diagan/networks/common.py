@@ -76,7 +76,9 @@ class Dropout(nn.Module):
             return x
         draws = torch.empty((x.numel() + 7) // 8, dtype=torch.int64, device=x.device)
         draws.random_(-(2**63), None)  # the full range of 64 bits
-        keep = draws.view(torch.uint8)[: x.numel()].view_as(x) >= self.threshold
+        dense = torch.empty_like(x, dtype=torch.uint8).stride()  # in x's own memory format
+        bits = draws.view(torch.uint8)[: x.numel()].as_strided(x.shape, dense)
+        keep = bits >= self.threshold
         # One factor of x's own type: a product with a bool is cast anew on the way back.
         return x * (keep.to(x.dtype) * (256 / (256 - self.threshold)))
 
