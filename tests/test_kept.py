@@ -1,12 +1,16 @@
+import resource
 from dataclasses import replace
+from shutil import rmtree
 
 import numpy as np
 import pytest
 from tiny import DIGITS, POINTS, world_of
+from torch import nn
 
+from diagan import checkpoint
 from diagan.errors import UserError
 from diagan.kept import kept_steps, record_kept
-from diagan.stages import open_record, stages, train_stage
+from diagan.stages import new_game, open_record, restore, stages, train_stage
 
 
 def never() -> bool:
@@ -68,8 +72,36 @@ def test_what_is_recorded_is_not_recorded_again_and_a_stop_is_heard(tmp_path):
     assert open_record(later.run, POINTS, later.dataset).steps == [2, 4, 6]
 
 
+def test_a_d_that_is_gone_is_told_before_anything_is_recorded(tmp_path):
+    live = trained(POINTS, tmp_path / "live", keep={2, 4, 6})
+    later = without_records(live, POINTS, tmp_path / "later")
+    (later.run.kept / "000004.safetensors").unlink()
+    with pytest.raises(UserError, match="neither a record nor D of step 4"):
+        record_kept(later, never)
+    assert open_record(later.run, POINTS, later.dataset).steps == []
+
+
+def test_what_lies_beyond_the_step_that_a_run_goes_on_from_is_cut(tmp_path):
+    live = trained(POINTS, tmp_path / "live", keep={2, 3, 5, 6})
+    rmtree(live.run.checkpoints / "phase1-000006")
+    restore(live, stages(POINTS)[0], new_game(POINTS, live.dataset, live.fabric, stages(POINTS)[0]))
+    assert kept_steps(live.run) == {2, 3}
+
+
+def test_a_full_disk_is_told_in_a_sentence(tmp_path):
+    net = nn.Linear(1000, 100)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(UserError, match=r"cannot write .* free some disk"):
+            checkpoint.keep_network(net, tmp_path / "000002.safetensors")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_half_a_file_is_told_in_a_sentence(tmp_path):
-    live = trained(POINTS, tmp_path / "live", keep={2})
+    live = trained(POINTS, tmp_path / "live", keep={2, 4, 6})
     later = without_records(live, POINTS, tmp_path / "later")
     (later.run.kept / "000002.safetensors").write_bytes(b"half")
     with pytest.raises(UserError, match=r"000002.* cannot be read"):

@@ -39,8 +39,8 @@ from diagan.kept import kept_steps, needed_records
 from diagan.ldr import clip_scores
 from diagan.observers import load_game
 from diagan.protocols import parse
-from diagan.reproduce import Request, plan, reproduce, store, work
-from diagan.reproduce.branch import find_trunk, graft
+from diagan.reproduce import Request, plan, reproduce, store, timing, work
+from diagan.reproduce.branch import Trunk, find_trunk, graft
 from diagan.reproduce.plan import BOOKS, Job, find_table, phase1_key, selected, split_subset
 from diagan.reproduce.render import (
     also_cells,
@@ -51,7 +51,6 @@ from diagan.reproduce.render import (
     spread,
     table_json,
 )
-from diagan.reproduce.timing import OVERHEAD
 from diagan.rundir import RunDir, read_json, read_lines
 from diagan.stages import new_game, stages
 from diagan.train import Diverged
@@ -237,6 +236,8 @@ def test_rows_and_columns_by_name():
 # --- a whole table, small enough for a test ------------------------------------------------------
 
 GREEN = Part("share", "demo", metric="group_share", group="green")
+TRAIN_MODE = (("record.mode", "train"), ("record.every", 3), ("record.window", 3))
+TRAIN_RUN = "demo+mode=train+every=3+window=3"
 TINY = Table(
     "tiny",
     "a table of the demo",
@@ -246,6 +247,7 @@ TINY = Table(
             Part("Dia-GAN", arm="weighted+drs"),
             Part("early", arm="weighted", changes=(("phase1_share", 0.25),)),
             Part("gamma", arm="weighted+drs", changes=(("rejection.gamma", "global"),)),
+            Part("train", arm="weighted", changes=TRAIN_MODE),
         ],
         [
             GREEN,
@@ -276,10 +278,11 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 def test_from_nothing_to_a_table(tiny, tmp_path):
     said = tiny()
-    assert "3 runs in 11 units" in said[0]
+    assert "4 runs in 14 units" in said[0]
     folders = sorted(p.name for p in tiny.runs.iterdir())
     assert folders == [f"demo{more}-smoke-seed0" for more in
-                       ("+gamma=global", "+phase1_share=0.25", "")]  # fmt: skip
+                       ("+gamma=global", "+mode=train+every=3+window=3", "+phase1_share=0.25", "")
+                       ]  # fmt: skip
     found = read_json(tiny.results / "tables" / "tiny.json")
     cells = {(c["row"], c["column"]): c for c in found["cells"]}
     assert cells["plain", "share"]["n"] == 1 and cells["plain", "share"]["paper"] == 0.04
@@ -297,13 +300,16 @@ def test_from_nothing_to_a_table(tiny, tmp_path):
 def assert_the_phase_1_is_shared(tiny, tmp_path):
     """Trained once: by the early arm, then on from there; and yet the run it would be alone."""
     trunks = {p.name: read_json(p / "provenance.json").get("trunk") for p in tiny.runs.iterdir()}
-    early = {"run": "demo+phase1_share=0.25-smoke-seed0", "step": 6}
+    early = {"run": "demo+phase1_share=0.25-smoke-seed0", "step": 6, "records": 1}
     assert trunks["demo-smoke-seed0"] == early
-    assert trunks["demo+gamma=global-smoke-seed0"] == {"run": "demo-smoke-seed0", "step": 12}
-    settings = configs.loads((tiny.runs / "demo-smoke-seed0" / "config.json").read_text(), "")
-    alone = pipeline.run(settings, tmp_path / "alone", stage="weighted")
-    branch = RunDir(tiny.runs / "demo-smoke-seed0")
-    for run in (branch, RunDir(tiny.runs / "demo+gamma=global-smoke-seed0")):
+    names = "demo-smoke-seed0", "demo+gamma=global-smoke-seed0", f"{TRAIN_RUN}-smoke-seed0"
+    assert trunks[names[1]] == {"run": names[0], "step": 12, "records": 4}
+    assert trunks[names[2]] == {"run": names[1], "step": 12, "records": 0}  # or the one before
+    branch, *_ = runs = [RunDir(tiny.runs / name) for name in names]
+    settings = [configs.loads(run.config.read_text(), "") for run in runs]
+    plain = pipeline.run(settings[0], tmp_path / "alone", stage="weighted")
+    train = pipeline.run(settings[2], tmp_path / "train", stage="weighted")
+    for run, alone in zip(runs, (plain, plain, train)):
         mine = checkpoint.load(run.checkpoints / "weighted-000024")
         theirs = checkpoint.load(alone.checkpoints / "weighted-000024")
         assert all(same(mine[name], theirs[name]) for name in theirs)
@@ -311,6 +317,8 @@ def assert_the_phase_1_is_shared(tiny, tmp_path):
             p.name for p in alone.record.iterdir()
         )
         assert read_json(run.diagnosis) == read_json(alone.diagnosis)
+        for file in alone.record.glob("*.npy"):
+            assert file.read_bytes() == (run.record / file.name).read_bytes()
     steps = [(x["stage"], x["step"]) for x in read_lines(branch.log)]
     assert steps.count(("phase1", 4)) == 1 and steps.count(("phase1", 12)) == 1
 
@@ -318,7 +326,7 @@ def assert_the_phase_1_is_shared(tiny, tmp_path):
 def assert_nothing_is_left_to_do(tiny):
     before = {p: p.stat().st_mtime_ns for p in tiny.runs.rglob("*.safetensors")}
     said = tiny()
-    assert "about 0 s in 0 units; 11 are done" in said
+    assert "about 0 s in 0 units; 14 are done" in said
     assert {p: p.stat().st_mtime_ns for p in tiny.runs.rglob("*.safetensors")} == before
     for file in (tiny.results / "measured").glob("*/provenance.json"):
         found = read_json(file)
@@ -333,13 +341,32 @@ def test_nothing_is_started_that_would_not_end(tiny, monkeypatch):
     monkeypatch.setattr(work.Workshop, "do", lambda shop, unit, s: started.append(unit))
     said = tiny(seconds=0.1)
     assert started == []
-    assert sum(line.startswith("not started") for line in said) == 3  # all else needs a phase 1
+    assert sum(line.startswith("not started") for line in said) == 4  # all else needs a phase 1
     assert said[-1].endswith("units wait for more time; the same command goes on")
     assert "not measured; paper 0.040" in (tiny.results / "tables" / "tiny.md").read_text()
     tiny(only_plan=True)
     assert started == []
     tiny(seconds=1000)
     assert {unit.what for unit in started} == {"phase1"}  # the others wait for theirs
+
+
+def test_a_branch_is_not_started_where_its_trunk_was_not(tiny, monkeypatch):
+    """What the plan says of it holds only if the trunk comes about."""
+    monkeypatch.setattr(work.Workshop, "do", lambda shop, unit, s: pytest.fail(str(unit)))
+    guess = estimate.Estimate(0.0, 0, 100.0, 100.0, 1.0)
+    monkeypatch.setattr(timing.Clock, "training", lambda clock, c: guess)
+    said = tiny(rows=("Dia-GAN", "gamma", "train"), columns=("LDRV",), seconds=600)
+    (planned,) = [line for line in said if line.lstrip().startswith("6 s") and TRAIN_RUN in line]
+    assert planned.endswith("phase1")  # three records and the overhead
+    assert sum(line.startswith("not started") for line in said) == 3
+
+
+def test_of_equal_trunks_the_one_whose_phase_2_is_the_same(tmp_path):
+    c = replace(Job(Variant("demo"), "smoke", 0).config, device="cpu", precision="float32")
+    pipeline.run(c, tmp_path / "z", stage="phase1")
+    pipeline.run(replace(c, score=replace(c.score, k=1.0)), tmp_path / "a", stage="phase1")
+    other = replace(c, rejection=replace(c.rejection, gamma="global"))
+    assert find_trunk(tmp_path, other, tmp_path / "b").run.path.name == "z"
 
 
 def test_a_unit_of_seconds_says_little_about_one_of_hours(tmp_path):
@@ -448,6 +475,8 @@ def test_a_branch_records_in_its_own_mode_what_its_trunk_recorded_in_another(tmp
     found = find_trunk(tmp_path / "runs", other, branch.path)
     assert (found.step, found.records(other), found.records(c)) == (12, set(), {6, 8, 10, 12})
     graft(found, other, branch)
+    begun = Trunk(branch, other, 12)  # it has not recorded yet, and another may begin from it
+    graft(begun, other, RunDir(tmp_path / "later"))
     assert not branch.record.exists() and kept_steps(branch) == kept_steps(trunk)
     pipeline.run(other, branch.path, stage="weighted")
     pipeline.run(other, alone, stage="weighted")
@@ -472,7 +501,7 @@ def test_a_record_in_another_mode_is_no_phase_1_in_the_plan(tmp_path, monkeypatc
     guess = estimate.Estimate(0.0, 0, 1.0, 2.0, 10.0, 0.0)
     monkeypatch.setattr(shop.clock, "training", lambda c: guess)
     units = [u for u in plan.make_plan(table, cells, "cpu", [0]) if u.what == "phase1"]
-    seconds = [round(s - OVERHEAD) for s in shop.estimates(units).values()]
+    seconds = [round(s - timing.OVERHEAD) for s in shop.estimates(units).values()]
     assert seconds == [3000 + 50 * 10, 50 * 10, 4 * 10]
 
 
@@ -532,6 +561,11 @@ def test_hours_from_a_log(tmp_path):
     )
     found = {x["arm"]: x["value"] * 3600 for x in store.hours(run, c)}
     assert found == pytest.approx({"plain": 24 / 2.0, "weighted": 4 / 2 + 4 + 4 + 12 / 0.5})
+    trunk = {"run": "another", "step": 12, "records": 4}
+    run.provenance.write_text(json.dumps({"trunk": trunk}))
+    assert len(store.hours(run, c)) == 2
+    run.provenance.write_text(json.dumps({"trunk": trunk | {"records": 0}}))
+    assert [x["arm"] for x in store.hours(run, c)] == ["plain"]  # records are not in its log
 
 
 def test_numbers_by_attribute(tmp_path):

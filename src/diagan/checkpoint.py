@@ -65,9 +65,12 @@ def load(path: Path) -> dict[str, dict[str, Tensor]]:
 
 def keep_network(net: torch.nn.Module, file: Path) -> None:
     """A network alone, as it is now."""
-    with replacing(file) as temporary:
-        save_file({name: x.detach().cpu().contiguous() for name, x in net.state_dict().items()},
-                  temporary)  # fmt: skip
+    flat = {name: x.detach().cpu().contiguous() for name, x in net.state_dict().items()}
+    try:
+        with replacing(file) as temporary:
+            save_file(flat, temporary)
+    except SafetensorError as error:
+        raise UserError(f"cannot write {file}: {error}; free some disk and run it again") from error
 
 
 def load_kept(net: torch.nn.Module, file: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from diagan import checkpoint
 from diagan.config import Config
+from diagan.errors import UserError
 from diagan.game import Moment
 from diagan.rundir import RunDir
 from diagan.stages import World, new_game, open_record, recording_parts, stages
@@ -34,11 +35,18 @@ def record_kept(world: World, should_stop: Callable[[], bool]) -> bool:
     """Take the records that the diagnosis needs and phase 1 has not taken, where D is kept; False
     where it was asked to stop."""
     c, run, fabric = world.config, world.run, world.fabric
-    taken = open_record(run, c, world.dataset).steps
-    wanted = (set(needed_records(c, c.phase1_steps)) & kept_steps(run)) - set(taken)
+    if not fabric.broadcast(run.kept.exists()):
+        return True
+    taken, kept = open_record(run, c, world.dataset).steps, kept_steps(run)
+    wanted = set(needed_records(c, c.phase1_steps)) - set(taken)
     missing: list[int] = fabric.broadcast(sorted(wanted))
     if not missing:
         return True
+    if lost := [step for step in missing if step not in kept]:
+        raise UserError(
+            f"{run.path} has neither a record nor D of step {lost[0]}, which the diagnosis needs; "
+            "delete that folder to begin again"
+        )
     world.display.say(f"recording D in {c.record.mode} mode as it was at {len(missing)} steps")
     game = new_game(c, world.dataset, fabric, stages(c)[0])
     (observer,) = recording_parts(world, game).observers

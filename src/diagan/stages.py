@@ -261,7 +261,8 @@ def recording_parts(world: World, game: Game) -> Parts:
     record = open_record(world.run, c, dataset)
     if c.record.mode == "free":
         return observers.free_recording(record, world.fabric, dataset.n, c.record_start)
-    sets = {"": game.draws.values, "heldout": torch.from_numpy(dataset.heldout)}
+    # The training data last: a step that has their record is recorded whole.
+    sets = {"heldout": torch.from_numpy(dataset.heldout), "": game.draws.values}
     return observers.recording(
         record, game.d.net, world.fabric, sets, mode=c.record.mode,
         batch_size=record_batch(c, dataset.shape), every=c.record.every, start=c.record_start,
@@ -293,4 +294,7 @@ def restore(world: World, stage: Stage, game: Game) -> None:
             run.diagnosis.unlink(missing_ok=True)  # of another window, if there is one already
             if run.record.exists():
                 open_record(run, world.config, world.dataset).cut(after=game.step)
+            for file in run.kept.glob("*.safetensors"):
+                if int(file.stem) > game.step:
+                    file.unlink()
     world.fabric.barrier()

@@ -53,8 +53,13 @@ def find_trunk(runs: Path, settings: Config, path: Path) -> Trunk | None:
             continue
         trunk = Trunk(run, theirs, theirs.phase1_steps)
         found += [trunk] if trunk.fits(settings) else []
-    # Of those that go as far, the one that leaves the least to record.
-    return max(found, key=lambda t: (t.step, len(t.records(settings))), default=None)
+
+    def worth(trunk: Trunk) -> tuple[int, bool, int]:
+        """How far it goes; of equals, whether its phase 2 is the same, and what it recorded."""
+        same = stage_key(trunk.settings) == stage_key(settings)
+        return trunk.step, same, len(trunk.records(settings))
+
+    return max(found, key=worth, default=None)
 
 
 def recorded_by(one: Config, other: Config, step: int) -> set[int]:
@@ -79,7 +84,7 @@ def graft(trunk: Trunk, settings: Config, run: RunDir) -> None:
         link_folder(trunk.run.checkpoints / name, run.checkpoints / name)
     if trunk.settings.record.mode == settings.record.mode != "none":
         wanted = {f"{step:06d}" for step in trunk.records(settings)} | {"meta", "free"}
-        for file in trunk.run.record.iterdir():
+        for file in trunk.run.record.glob("*"):  # none where it has only begun to record
             if file.name.partition(".")[0] in wanted:
                 link(file, run.record / file.name)
     if trunk.run.kept.exists():

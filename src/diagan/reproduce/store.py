@@ -13,6 +13,7 @@ from PIL import Image
 
 from diagan import config, ldr
 from diagan.config import Config
+from diagan.kept import needed_records
 from diagan.rundata import read_settings
 from diagan.rundir import RunDir, read_json, read_lines, replacing, write_json
 
@@ -122,7 +123,7 @@ def hours(run: RunDir, c: Config) -> list[Line]:
     """Hours of training, plain and Dia-GAN, from the speeds in the log (App. D).
 
     Plain: the median time of a step where nothing is recorded, times all steps. Dia-GAN: the time
-    of phase 1 with its records, and of the weighted stage.
+    of phase 1 with its records, and of the weighted stage; nothing where records were taken later.
     """
     lines = [line for line in read_lines(run.log) if "steps_per_second" in line]
     starts = {"plain": c.steps + 1, "phase1": c.record_start}  # of recording
@@ -133,9 +134,16 @@ def hours(run: RunDir, c: Config) -> list[Line]:
     spent = [_seconds([x for x in lines if x["stage"] == stage], first)
              for stage, first in (("phase1", 0), ("weighted", c.phase1_steps))]  # fmt: skip
     done = {x["stage"] for x in lines if x["step"] in (c.phase1_steps, c.steps)}
-    if {"phase1", "weighted"} <= done:
+    if {"phase1", "weighted"} <= done and recorded_live(run, c):
         found.append(line_of("hours", sum(spent) / 3600, arm="weighted"))
     return found
+
+
+def recorded_live(run: RunDir, c: Config) -> bool:
+    """Whether phase 1 took the records itself, or the run that it was trained by."""
+    trunk = read_json(run.provenance).get("trunk", {}) if run.provenance.exists() else {}
+    needed = len(needed_records(c, trunk.get("step", 0)))
+    return bool(trunk.get("records", needed) == needed)
 
 
 def _seconds(lines: list[Line], first: int) -> float:

@@ -87,8 +87,9 @@ class Workshop:
         job, c = unit.job, self.settings(unit.job)
         if unit.what == "phase1" and not unit.measures:
             return True
-        before = arm_stage(unit.what) if unit.measures else "phase1"
-        return end_of(c, before) in checkpoint.steps(self.folder(job).checkpoints, before)
+        before, run = arm_stage(unit.what) if unit.measures else "phase1", self.folder(job)
+        there = end_of(c, before) in checkpoint.steps(run.checkpoints, before)
+        return there and (unit.measures or self.is_diagnosed(run, c))
 
     # --- the plan --------------------------------------------------------------------------------
 
@@ -120,7 +121,7 @@ class Workshop:
         own = checkpoint.steps(self.folder(unit.job).checkpoints, arm_stage(unit.what))
         return own[-1] if own else 0
 
-    def phase1_start(self, job: Job, before: Iterable[Config]) -> tuple[int, set[int]]:
+    def phase1_start(self, job: Job, before: Iterable[Config] = ()) -> tuple[int, set[int]]:
         """The step from which phase 1 goes on, and what is recorded by then: by the run itself, or
         by the run that it begins from, of those that are there and of the plan's `before` it."""
         run, c = self.folder(job), self.settings(job)
@@ -142,9 +143,14 @@ class Workshop:
         """Do what can be done of units with their seconds; those left for want of time."""
         left: list[Unit] = []
         for unit, seconds in planned.items():
-            where, told = f"{unit.job.name}, {unit.name}", seconds * self.pace
+            where = f"{unit.job.name}, {unit.name}"
             if unit.job.name in self.failed or self.is_done(unit) or not self.is_ready(unit):
                 continue
+            if unit.what == "phase1" and not unit.measures:
+                # The run that the plan let it begin from may not have come about.
+                started = self.phase1_start(unit.job)
+                seconds = self.clock.seconds(unit, self.settings(unit.job), *started)
+            told = seconds * self.pace
             if self.deadline and time.time() + told > self.deadline:
                 rest = duration(max(self.deadline - time.time(), 0))
                 self.say(f"not started, {rest} left: {where} ({duration(told)})")
@@ -242,7 +248,8 @@ class Workshop:
             pipeline.begin(run, c, self.clock.dataset(c), expected)
             more: dict[str, Any] = {"units": {}}
             if trunk:
-                more["trunk"] = {"run": trunk.run.path.name, "step": trunk.step}
+                more["trunk"] = {"run": trunk.run.path.name, "step": trunk.step,
+                                 "records": len(trunk.records(c))}  # fmt: skip
             write_json(run.provenance, read_json(run.provenance) | more)
         return run
 
