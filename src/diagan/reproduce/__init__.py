@@ -11,8 +11,9 @@ from diagan.experiments.cells import Cell, Table
 from diagan.experiments.figures import SCRIPTS
 from diagan.experiments.tables import ARCHITECTURES
 from diagan.progress import duration
+from diagan.reproduce.curves import recall_curves
 from diagan.reproduce.index import index, write_index
-from diagan.reproduce.pictures import draw_panel, recall_curves, sheet, write_sheet
+from diagan.reproduce.pictures import draw_panel, sheet, write_sheet
 from diagan.reproduce.plan import (
     BOOKS,
     Job,
@@ -73,8 +74,8 @@ def reproduce(
     finally:
         shop.keep_all(jobs)
         path = draw(table, cells, jobs, shop) if is_picture(table) else write_table(table, results)
-    if table.name == "figure1e":
-        draw_curves(results, request.scale)
+        if table.name == "figure1e":
+            draw_curves(results, request.scale)
     if (results / "README.md").exists():  # it keeps up with what is stored
         write_index(results)
     shop.report()

@@ -4,7 +4,6 @@ import math
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -159,27 +158,6 @@ def chart(
         corner = (left + across * (side - left) // n_across, bottom + line * (down + 1) + 4)
         pen.text(corner, name, colour, font)
     return picture
-
-
-def recall_curves(cells: Sequence[dict[str, Any]]) -> Image.Image | None:
-    """Figure 1e: a line for each kind of data over its minority levels, the major group paler.
-
-    `cells` are those of the table figure1e at one scale; kinds with a gap are left out.
-    """
-    curves: list[np.ndarray] = []
-    colours: list[Colour] = []
-    names: list[str] = []
-    for colour, kind in zip(COLOURS, ("Gaussian", "MNIST-FMNIST", "Colored MNIST")):
-        for group in ("major", "minor"):
-            rows = [x for x in cells if x["row"].startswith(kind) and x["row"].endswith(group)]
-            if rows and all(x["n"] for x in rows):
-                curves.append(np.array([x["mean"] for x in rows]))
-                red, green, blue = (c if group == "minor" else (255 + c) // 2 for c in colour)
-                colours.append((red, green, blue))
-                names.append(f"{kind}, {group}")
-    if not curves:
-        return None
-    return chart(curves, colours, names, "minority level 1, 2, 3")
 
 
 def label(value: float) -> str:
