@@ -420,6 +420,7 @@ def test_a_run_that_cannot_be_is_said_and_the_others_go_on(tiny, monkeypatch):
         "Dia-GAN": 0,
         "early": 0,
         "gamma": 0,
+        "train": 0,
     }
 
 
