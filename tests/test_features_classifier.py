@@ -41,6 +41,8 @@ def test_the_fourier_convolution_is_a_convolution_with_its_gradients():
     assert len(pairs) == 3
     for mine, reference in pairs:
         assert (mine - reference).abs().max() <= 1e-5 * reference.abs().max()
+    layer.freeze()
+    assert torch.equal(layer(x.permute(2, 3, 1, 0)).permute(3, 2, 0, 1), found)
 
 
 def test_the_papers_sizes():

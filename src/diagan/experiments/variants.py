@@ -12,6 +12,16 @@ Changes = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
+class Times:
+    """A change that is a multiple of what the scale has itself."""
+
+    factor: int
+
+    def __str__(self) -> str:
+        return f"x{self.factor}"
+
+
+@dataclass(frozen=True)
 class Variant:
     """`changes` are dotted settings; they hold at every scale. `longer` times the steps."""
 
@@ -48,7 +58,11 @@ class Variant:
 def changed(config: Any, key: str, value: Any) -> Any:
     """The config with one dotted setting changed, such as score.k; an unknown one is an error."""
     name, _, rest = key.partition(".")
-    return replace(config, **{name: changed(getattr(config, name), rest, value) if rest else value})
+    if rest:
+        value = changed(getattr(config, name), rest, value)
+    elif isinstance(value, Times):
+        value = getattr(config, name) * value.factor
+    return replace(config, **{name: value})
 
 
 def named(config: Config) -> tuple[str, str] | None:

@@ -17,6 +17,7 @@ from diagan.networks.classifier import SIZE, WIDTHS, Classifier
 from diagan.rundir import replacing
 
 BUNDLED = ("colored_mnist", "mnist_fmnist")
+AT_ONCE = 16  # images whose transforms fit into a processor's cache: twice as fast as 64
 
 
 class ClassifierFeatures:
@@ -33,6 +34,8 @@ class ClassifierFeatures:
         self.name = name
         net, self.about = load_classifier(path)
         self.net = net.to(best_device())
+        for convolution in self.net.convolutions:
+            convolution.freeze()  # type: ignore[operator]
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
         self.version = f"weights {sha256[:16]}"
 
@@ -44,7 +47,8 @@ class ClassifierFeatures:
                 f"{' x '.join(map(str, images.shape[1:]))}; choose another extractor"
             )
         with torch.no_grad():
-            return Features(*self.net(as_input(images.to(device_of(self.net))))).cpu()
+            parts = [self.net(as_input(few.to(device_of(self.net)))) for few in images.split(AT_ONCE)]
+            return Features(*map(torch.cat, zip(*parts))).cpu()
 
 
 def bundled(dataset: str) -> Path:
