@@ -47,7 +47,9 @@ class ClassifierFeatures:
                 f"{' x '.join(map(str, images.shape[1:]))}; choose another extractor"
             )
         with torch.no_grad():
-            parts = [self.net(as_input(few.to(device_of(self.net)))) for few in images.split(AT_ONCE)]
+            parts = [
+                self.net(as_input(few.to(device_of(self.net)))) for few in images.split(AT_ONCE)
+            ]
             return Features(*map(torch.cat, zip(*parts))).cpu()
 
 

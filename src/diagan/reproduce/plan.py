@@ -54,10 +54,14 @@ class Unit:
         return bool(self.protocols)
 
     @property
+    def is_slow(self) -> bool:
+        return self.measures and is_slow(self.protocols[0])
+
+    @property
     def name(self) -> str:
         if not self.measures:
             return self.what
-        return f"measure {self.what}" + f", {self.protocols[0]}" * is_slow(self.protocols[0])
+        return f"measure {self.what}" + f", {self.protocols[0]}" * self.is_slow
 
 
 def is_slow(protocol: str) -> bool:
@@ -126,7 +130,10 @@ def split_subset(protocol: str) -> tuple[str, str]:
 def make_plan(
     table: Table, cells: Sequence[Cell], scale: str, seeds: Sequence[int] | None = None
 ) -> list[Unit]:
-    """Every unit once, in an order in which a shared phase 1 comes before what branches off it."""
+    """Every unit once, in an order in which a shared phase 1 comes before what branches off it.
+
+    Of a seed, slow measuring is last: little time tells something of every row.
+    """
     arms: dict[Job, dict[str, set[str]]] = {}
     for cell in cells:
         if cell.metric in BY_HAND:
@@ -135,7 +142,8 @@ def make_plan(
         for seed in seeds or default_seeds(table, scale, variant.experiment):
             wanted = arms.setdefault(Job(variant, scale, seed), {})
             wanted.setdefault(cell.arm, set()).update(protocols_of(cell, table.also, scale))
-    return [unit for job in ordered(list(arms)) for unit in units(job, arms[job])]
+    found = [unit for job in ordered(list(arms)) for unit in units(job, arms[job])]
+    return sorted(found, key=lambda unit: (unit.job.seed, unit.is_slow))
 
 
 def ordered(jobs: list[Job]) -> list[Job]:
@@ -148,8 +156,7 @@ def ordered(jobs: list[Job]) -> list[Job]:
 
 
 def units(job: Job, arms: dict[str, set[str]]) -> list[Unit]:
-    """Phase 1; then each further stage, followed by the measuring of what it trained: what is
-    quick first, so that little time tells something."""
+    """Phase 1; then each further stage, followed by the measuring of what it trained."""
     found = [Unit(job, "phase1")]
     for stage in ["phase1", *stages_for(list(arms))]:
         found += [Unit(job, stage)] if stage != "phase1" else []
