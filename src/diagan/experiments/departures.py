@@ -55,7 +55,7 @@ DEPARTURES = Table(
     also=(*ON_DIGITS, Also("share of weight on the minor group", "weight_share"),
           Also("LDRV of the minor group", "ldrv")),
     notes=("Colored MNIST is recorded in train mode by the published code, which the named "
-           "experiment follows; `auto` precision is the machine's. The last eight rows are ours: ten "
-           "records in eval mode over the same window. Without weights: what "
-           "the penalty and the full rate do by themselves.",),
+           "experiment follows; `auto` precision is the machine's. The last eight rows are ours: "
+           "ten records in eval mode over the same window. Without weights: what the penalty and "
+           "the full rate do by themselves.",),
 )  # fmt: skip
