@@ -30,6 +30,8 @@ def test_metrics_of_a_whole_run(finished_run):
         assert {line["checkpoint"] for line in own} == {f"{arm[0]}-000012"}
     (rate,) = [line for line in lines if line["metric"] == "acceptance_rate"]
     assert 0 < rate["value"] < 1 and rate["rejects_by"] == "critic"
+    (ratio,) = [line for line in lines if line["metric"] == "mean_ratio"]
+    assert ratio["value"] > 0 and ratio["arm"] == "weighted" and ratio["drs"]
 
 
 def test_a_share_is_that_of_the_samples_that_the_seed_draws(finished_run):
@@ -56,7 +58,7 @@ def test_evaluate_a_run(finished_run, tmp_path):
     )
     assert {(x["arm"], x["drs"], x["rejects_by"]) for x in lines} == {
         ("plain", False, None), ("plain", True, "D"), ("weighted", False, None)}  # fmt: skip
-    measured = [x for x in lines if x["metric"] != "acceptance_rate"]
+    measured = [x for x in lines if x["metric"] not in ("acceptance_rate", "mean_ratio")]
     needed = {
         "n_real",
         "n_fake",

@@ -112,6 +112,7 @@ def test_a_budget_corrects_a_known_density(budget, rate, low, high):
     rejection = sampler(budget=budget, batch_size=1024, burn_in=40_960)
     x = rejection.sample(20_000).numpy()
     assert rejection.acceptance_rate == pytest.approx(rate, rel=0.02)
+    assert rejection.mean_ratio == pytest.approx(1, abs=0.01)
     assert low < x.var() < high
 
 
@@ -119,6 +120,15 @@ def test_a_large_budget_is_not_cut_short():
     rejection = RejectionSampler(gaussian, lambda x: 8 * x, burn_in=25_600, budget=5_000.0)
     assert len(rejection.sample(3)) == 3
     assert rejection.acceptance_rate < 1e-3
+
+
+def test_a_discriminator_that_knows_the_fakes_has_a_low_mean_ratio():
+    rejection = RejectionSampler(gaussian, lambda x: torch.full((len(x),), -5.0), burn_in=512)
+    rejection.sample(1)
+    assert rejection.mean_ratio == pytest.approx(math.exp(-5))
+    rejection = RejectionSampler(gaussian, lambda x: torch.full((len(x),), 1e4), burn_in=512)
+    rejection.sample(1)
+    assert math.isfinite(rejection.mean_ratio)
 
 
 @pytest.mark.parametrize("budget", [0.5, 0, -1, math.nan, math.inf])
@@ -180,7 +190,7 @@ def test_surplus_is_kept(gamma):
 
 def test_counters_leave_the_burn_in_out():
     rejection = sampler(batch_size=100, burn_in=250, percentile=0)
-    assert math.isnan(rejection.acceptance_rate)
+    assert math.isnan(rejection.acceptance_rate) and math.isnan(rejection.mean_ratio)
     sizes = []
     rejection._generate = lambda n, source: sizes.append(n) or gaussian(n, source)
     rejection.sample(10)

@@ -115,9 +115,9 @@ def evaluate_arm(
         "rejects_by": generator.rejects_by if arm.drs else None,
     }  # fmt: skip
     found = lines(real, fake, wanted, about, shown)
-    if drawn.acceptance_rate is not None:
-        rate = {"metric": "acceptance_rate", "value": drawn.acceptance_rate, "n_fake": n}
-        found.insert(0, rate | {"seed": real.seed} | about)
+    for metric in ("acceptance_rate", "mean_ratio") if drawn.sampler else ():
+        value = getattr(drawn.sampler, metric)
+        found.append({"metric": metric, "value": value, "n_fake": n, "seed": real.seed} | about)
     add_thumbnails(run, real.data.values, found)
     new = {identity(line) for line in found}
     cut_lines(run.metrics, lambda line: identity(line) not in new and not outdated(line, about))

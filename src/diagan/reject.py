@@ -96,6 +96,14 @@ class RejectionSampler:
         """Accepted / proposed since the burn-in, 0 to 1; NaN before the first draw."""
         return self.accepted / self.proposals if self.proposals else math.nan
 
+    @property
+    def mean_ratio(self) -> float:
+        """Mean of e^LDR over the burn-in, 0 or more: 1 where the LDR is right, near 0 where D knows
+        the samples by their flaws and cannot correct their shares; NaN before the first draw."""
+        if self._burn_in_ldr is None:
+            return math.nan
+        return float(self._burn_in_ldr.clamp(max=700).exp().mean())  # finite in float64
+
     @torch.no_grad()
     def sample(self, n: int) -> Tensor:
         """The next n accepted samples, [n, ...]; sample(30) and sample(70) make sample(100)."""

@@ -53,7 +53,9 @@ DEPARTURES = Table(
         [replace(OUR_ROW, name="reconstruction error of the minor group")],
     ),
     also=(*ON_DIGITS, Also("share of weight on the minor group", "weight_share"),
-          Also("LDRV of the minor group", "ldrv")),
+          Also("LDRV of the minor group", "ldrv"),
+          Also("mean density ratio of the fakes by who rejects, 1 where it is right",
+               "mean_ratio")),
     notes=("Colored MNIST is recorded in train mode by the published code, which the named "
            "experiment follows; `auto` precision is the machine's. The last eight rows are ours: "
            "ten records in eval mode over the same window. Without weights: what the penalty and "

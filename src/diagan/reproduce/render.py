@@ -131,7 +131,7 @@ def also_cells(table: Table, also: Also) -> list[Cell]:
     found = []
     for cell in table.cells:
         if minor := group_of(cell.variant.experiment, MINOR):
-            group = "" if also.metric == "fid" else minor
+            group = "" if also.metric in ("fid", "mean_ratio") else minor
             arm = "phase1" if also.metric in ("weight_share", "ldrv") else cell.arm
             found.append(replace(cell, metric=also.metric, group=group, arm=arm, paper=None))
     return found

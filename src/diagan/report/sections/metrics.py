@@ -9,7 +9,7 @@ from diagan.report.sections.common import Section
 
 LOWER_IS_BETTER = {"fid", "kid", "partial_fid", "group_fid", "reconstruction_error",
                    "reconstruction_error_as_published"}  # fmt: skip
-ELSEWHERE = {"group_share", "missing_modes"}  # have sections of their own
+ELSEWHERE = {"group_share", "missing_modes", "mean_ratio"}  # have sections of their own
 
 
 def metrics(c: Contents) -> Section | None:

@@ -14,13 +14,17 @@ KINDS = {"before": ("as generated", LOW), "after": ("kept", HIGH)}
 
 def rejection(c: Contents) -> Section | None:
     """For each generator that was drawn from by rejection: rate, effective size, LDR."""
-    rates = {line["arm"]: line for line in c.metrics if line["metric"] == "acceptance_rate"}
+    rates, ratios = (
+        {line["arm"]: line for line in c.metrics if line["metric"] == metric}
+        for metric in ("acceptance_rate", "mean_ratio")
+    )
     rows, drawn, sources = [], {}, ["metrics.jsonl"]
     for arm, line in rates.items():
         row: dict[str, Any] = {
             "arm": ARMS.get((arm, False), arm), "label": arm_label(line), "rate": line["value"],
             "n": line.get("n_fake"), "by": line.get("rejects_by") or "D",
         }  # fmt: skip
+        row |= {"mean_ratio": ratios[arm]["value"]} if arm in ratios else {}
         logits = _logits(c, arm)
         if "before" in logits:
             share = effective_share(logits["before"])
