@@ -106,7 +106,8 @@ def test_the_digit_sets_on_a_cpu(name):
     assert (cpu.phase1_steps, cpu.steps - cpu.phase1_steps) == (3_000, 1_000)
     assert (cpu.record.every, n_records(cpu)) == (20, 50)
     assert 2_000 < cpu.record_start <= 2_020  # the last 1,000 steps of phase 1
-    assert (cpu.network.width, cpu.optim.lr) == (0.5, 2 * paper.optim.lr)
+    assert (cpu.network.width, cpu.network.dropout) == (0.5, 1 / 3)
+    assert cpu.optim.lr == 2 * paper.optim.lr
     # and nothing else is another experiment
     same = replace(cpu, data=paper.data, steps=paper.steps, record=paper.record,
                    network=paper.network, optim=paper.optim)  # fmt: skip

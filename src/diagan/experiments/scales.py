@@ -24,8 +24,7 @@ def paper(config: Config) -> Config:
 
 def cpu(config: Config) -> Config:
     """The digits and drawn faces in minutes on a core, photos in an hour or two, by a narrow
-    network; the Gaussians are quick enough as they are. The digits' twice the rate makes up for a
-    fifth of the steps."""
+    network; the Gaussians are quick enough as they are."""
     digits, photos = ColoredMnist | MnistFmnist, Cifar10 | CelebA | FFHQ
     if not isinstance(config.data, digits | photos | DrawnFaces):
         return config
@@ -34,7 +33,10 @@ def cpu(config: Config) -> Config:
     if isinstance(config.data, photos):
         network = replace(network, width=0.25)
     if isinstance(config.data, digits):
-        network, optim = replace(network, width=0.5), replace(optim, lr=2 * optim.lr)
+        # A sum over half as many channels moves as fast at twice the rate, and has as much noise
+        # at p / (1 - p) of dropout half as large; with the paper's dropout D finds no green.
+        network = replace(network, width=0.5, dropout=1 / 3)
+        optim = replace(optim, lr=2 * optim.lr)
     return replace(
         config,
         data=replace(config.data, n=10_000),
