@@ -33,8 +33,9 @@ from diagan.experiments.cells import (
     grid,
 )
 from diagan.experiments.figures import FIGURES, PICTURES
+from diagan.experiments.presets import Times
 from diagan.experiments.tables import TABLES, published
-from diagan.experiments.variants import Times, Variant, named
+from diagan.experiments.variants import Variant, named
 from diagan.kept import kept_steps, needed_records
 from diagan.ldr import clip_scores
 from diagan.observers import load_game

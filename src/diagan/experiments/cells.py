@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from diagan.experiments.variants import Changes, Variant
+from diagan.experiments.presets import Changes
+from diagan.experiments.variants import Variant
 
 
 @dataclass(frozen=True)

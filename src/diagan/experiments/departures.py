@@ -4,20 +4,14 @@ from dataclasses import replace
 
 from diagan.experiments.cells import Also, Part, Table, grid
 from diagan.experiments.rows import ON_DIGITS, OUR_ROW
-from diagan.experiments.variants import Times
 
 
 def departure(name: str, *changes: tuple[str, object], arm: str = "weighted+drs") -> Part:
     return Part(name, changes=changes, arm=arm)
 
 
-# Logits that are a matter of the image alone, ten records over the paper's window, no drift, and
-# weights that one low score cannot make uniform.
-ROBUST = (("record.mode", "eval"), ("record.every", Times(5)), ("record.window", 10),
-          ("score.centre", "median"), ("score.clip", "floor"))  # fmt: skip
-R1_LATER = (("penalty.every", 4), ("penalty.r1_from", "phase2"))
-# Enough of the rare group in a batch for D to learn its shapes, and a rate at which G can follow.
-EFFECTIVE = (*ROBUST, ("penalty.r1", 0.03), *R1_LATER, ("score.k", 5.0), ("optim.decay", "restart"))
+ROBUST, EFFECTIVE = (("preset", "robust"),), (("preset", "effective"),)
+STRONG_R1 = (("penalty.r1", 1.0), ("penalty.every", 4), ("penalty.r1_from", "phase2"))
 JOINT = (*EFFECTIVE, ("critic.forward", "joint"))
 # A critic that sees no fakes cannot know them by their flaws.
 OF_REALS = (*JOINT, ("critic.fakes", "reals"))
@@ -42,7 +36,7 @@ DEPARTURES = Table(
             departure("centred records", ("score.centre", "median")),
             departure("clip by the floor rule", ("score.clip", "floor")),
             departure("eval mode, centred, floor rule", *ROBUST),
-            departure("the same, R1 in phase 2", *ROBUST, ("penalty.r1", 1.0), *R1_LATER),
+            departure("the same, R1 in phase 2", *ROBUST, *STRONG_R1),
             departure("weak R1, k = 5, full rate in phase 2", *EFFECTIVE),
             departure("the same, joint critic", *JOINT),
             departure("the same, without rejection", *JOINT, arm="weighted"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from diagan.experiments.cells import Also, Cell, Number, Part, Table, grid
 from diagan.experiments.departures import DEPARTURES
+from diagan.experiments.presets import Changes
 from diagan.experiments.rows import (
     CELEBA,
     CIFAR,
@@ -25,7 +26,7 @@ from diagan.experiments.rows import (
     VANILLA,
     WEIGHTED,
 )
-from diagan.experiments.variants import Changes, Variant
+from diagan.experiments.variants import Variant
 
 
 def photos(kinds: str, metrics: dict[str, str]) -> list[Part]:

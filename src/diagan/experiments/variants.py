@@ -7,18 +7,7 @@ from typing import Any
 
 from diagan.config import Config, check
 from diagan.experiments import EXPERIMENTS, SCALES, at_scale, find
-
-Changes = tuple[tuple[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class Times:
-    """A change that is a multiple of what the scale has itself."""
-
-    factor: int
-
-    def __str__(self) -> str:
-        return f"x{self.factor}"
+from diagan.experiments.presets import PRESETS, Changes, Times
 
 
 @dataclass(frozen=True)
@@ -45,7 +34,7 @@ class Variant:
     def config(self, scale: str) -> Config:
         scaled = at_scale(find(self.experiment), scale)
         scaled = replace(scaled, steps=round(scaled.steps * self.longer))
-        c: Config = reduce(lambda c, change: changed(c, *change), self.changes, scaled)
+        c: Config = with_changes(scaled, self.changes)
         every = min(c.record.every, max(c.phase1_steps // 2, 1))  # two records at the least
         return check(replace(c, record=replace(c.record, every=every)))
 
@@ -55,8 +44,14 @@ class Variant:
         return f"{self.name}{at}-seed{seed}"
 
 
+def with_changes(config: Any, changes: Changes) -> Any:
+    return reduce(lambda c, change: changed(c, *change), changes, config)
+
+
 def changed(config: Any, key: str, value: Any) -> Any:
     """The config with one dotted setting changed, such as score.k; an unknown one is an error."""
+    if key == "preset":
+        return with_changes(config, PRESETS[value])
     name, _, rest = key.partition(".")
     if rest:
         value = changed(getattr(config, name), rest, value)
