@@ -5,7 +5,7 @@ python -m benchmarks [NAME ...]        # all but `quality`, which takes an hour 
 
 import sys
 
-from benchmarks import metrics, networks, overhead, quality, report, step, stream
+from benchmarks import looking, metrics, networks, overhead, quality, report, step, stream
 
 BENCHMARKS = {
     "step": step,
@@ -13,10 +13,11 @@ BENCHMARKS = {
     "overhead": overhead,
     "stream": stream,
     "metrics": metrics,
+    "looking": looking,
     "report": report,
     "quality": quality,
 }
-DEFAULT = ("step", "networks", "overhead", "stream", "metrics", "report")
+DEFAULT = ("step", "networks", "overhead", "stream", "metrics", "looking", "report")
 
 
 def main() -> None:

@@ -143,8 +143,12 @@ def test_rejection_before_and_after(tmp_path):
     run.metrics.write_text("")
     append_line(run.metrics, {"metric": "acceptance_rate", "value": 0.25, "arm": "weighted",
                               "drs": True, "n_fake": 2_000, "rejects_by": "critic"})  # fmt: skip
+    append_line(run.metrics, {"metric": "mean_ratio", "value": 0.004, "arm": "weighted",
+                              "drs": True, "n_fake": 2_000, "rejects_by": "critic"})  # fmt: skip
     page, numbers = page_of(run)
     assert page.row("kept of what was proposed")[1] == "25.0 %"
+    (ratio,) = [row[1] for row in page.rows if row and row[0].startswith("mean density ratio")]
+    assert ratio == "0.00400"
     assert page.row("proposals for 2,000 samples, about")[1] == "8,000"
     assert "effective" not in numbers["rejection"][0]
     run.generated.mkdir(exist_ok=True)

@@ -33,7 +33,7 @@ from diagan.experiments.cells import (
     grid,
 )
 from diagan.experiments.figures import FIGURES, PICTURES
-from diagan.experiments.presets import Times
+from diagan.experiments.presets import PRESETS, Times
 from diagan.experiments.tables import TABLES, published
 from diagan.experiments.variants import Variant, named
 from diagan.kept import kept_steps, needed_records
@@ -504,6 +504,14 @@ def test_a_change_may_be_a_multiple_of_what_the_scale_has():
     for scale, every, start in (("paper", 500, 10_500), ("cpu", 100, 2_100)):
         c = ours.config(scale)
         assert (c.record.every, c.record_start) == (every, start)
+
+
+def test_a_preset_is_its_changes_under_a_short_name():
+    ours = Variant("colored_mnist_99", (("preset", "robust"), ("score.k", 5.0)))
+    assert ours.folder("cpu", 1) == "colored_mnist_99+preset=robust+k=5.0-cpu-seed1"
+    listed = Variant("colored_mnist_99", (*PRESETS["robust"], ("score.k", 5.0)))
+    assert ours.config("paper") == listed.config("paper")
+    assert ours.config("paper").score.clip == "floor"
 
 
 def test_a_record_in_another_mode_is_no_phase_1_in_the_plan(tmp_path, monkeypatch):

@@ -32,7 +32,7 @@ def train_autoencoder(
     device = best_device()
     short = best_precision(device) == "bfloat16"
     net = initialised(lambda: Autoencoder(fake.shape[1:]), seed).to(device)
-    if device == "cpu" and not short:  # a sixth quicker, as the DCGAN (stages.memory_format)
+    if device == "cpu" and not short:  # a little quicker: benchmarks/looking.py
         net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     adam = torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-7, weight_decay=5e-4, fused=True)
 
