@@ -23,7 +23,7 @@ MISSING = "not measured"
 INCEPTIONS = ("fid", "is", "partial_fid")  # published in Inception's features
 ABOUT_SCALES = {
     "paper": "the paper's own settings",
-    "cpu": "cpu scale: fewer samples and steps than the paper (`diagan run NAME --scale cpu`)",
+    "cpu": "cpu scale: fewer samples and steps, narrower networks (`diagan run NAME --scale cpu`)",
     "smoke": "smoke scale: seconds of training, which shows that it runs and nothing else",
 }
 
