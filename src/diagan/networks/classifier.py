@@ -47,12 +47,13 @@ class FourierConvolution(nn.Module):
     filters_to: Tensor
     columns_from: Tensor
     rows_from: Tensor
+    frozen: Tensor | None
 
     def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(n_out, n_in, KERNEL, KERNEL))
         nn.init.kaiming_normal_(self.weight, mode="fan_out", nonlinearity="relu")
-        self.frozen: Tensor | None = None
+        self.register_buffer("frozen", None, persistent=False)
         for name, matrix in _transforms(SIZE, KERNEL).items():
             self.register_buffer(name, matrix.float(), persistent=False)
 
