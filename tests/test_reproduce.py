@@ -355,6 +355,18 @@ def test_nothing_is_started_that_would_not_end(tiny, monkeypatch):
     assert {unit.what for unit in started} == {"phase1"}  # the others wait for theirs
 
 
+def test_quick_leaves_out_what_trains_a_network_to_measure_by(tmp_path, monkeypatch):
+    monkeypatch.setattr(work.Workshop, "estimates", lambda shop, units: dict.fromkeys(units, 1.0))
+    said: dict[bool, str] = {}
+    for quick in (False, True):
+        lines: list[str] = []
+        request = Request("table5", "cpu", (0,), ("Vanilla",), only_plan=True, quick=quick)
+        reproduce(request, runs=tmp_path, results=tmp_path, say=lines.append)
+        said[quick] = "\n".join(lines)
+    assert "measure plain, re10k_epochs10" in said[False] and "re10k" not in said[True]
+    assert "3 units" in said[True]  # phase 1, the plain arm, the rest of its measuring
+
+
 def test_a_branch_is_not_started_where_its_trunk_was_not(tiny, monkeypatch):
     """What the plan says of it holds only if the trunk comes about."""
     monkeypatch.setattr(work.Workshop, "do", lambda shop, unit, s: pytest.fail(str(unit)))
@@ -711,9 +723,12 @@ def test_what_the_command_line_asks_for(monkeypatch, tmp_path):
     monkeypatch.setenv("DIAGAN_RUNS", str(tmp_path / "r"))
     monkeypatch.setenv("DIAGAN_DATA", "/data")
     cli.main(["reproduce", "table5", "--scale", "cpu", "--time-left", "150m", "--seeds", "0", "2",
-              "--rows", "Dia-GAN", "Top-k"])  # fmt: skip
+              "--rows", "Dia-GAN", "Top-k", "--quick"])  # fmt: skip
     request, how = asked[0]
-    assert request == Request("table5", "cpu", (0, 2), ("Dia-GAN", "Top-k"), (), 9000.0, False)
+    rows = ("Dia-GAN", "Top-k")
+    assert request == Request(
+        "table5", "cpu", (0, 2), rows, (), 9000.0, only_plan=False, quick=True
+    )
     assert (how["runs"], how["data_root"]) == (tmp_path / "r", "/data")
 
 

@@ -19,8 +19,9 @@ from diagan.losses import LOSSES
 from diagan.methods.ema import averages
 from diagan.methods.logistic_head import NAME as LOGISTIC_HEAD
 from diagan.networks import Pair, build
-from diagan.networks.common import Chain, settle_generator
+from diagan.networks.common import Chain, settle, settle_generator
 from diagan.progress import counted
+from diagan.random import seed_torch
 from diagan.reject import RejectionSampler
 from diagan.rundata import read_settings
 from diagan.rundir import RunDir, open_run, read_json, refuse_filled
@@ -63,6 +64,15 @@ class TrainedGenerator:
         with torch.no_grad():
             batches = samples.split(at_once(self.shape, BATCH))
             return torch.cat([self.d(x.to(device_of(self.d))).logits.cpu() for x in batches])
+
+    def settle_on_fakes(self) -> None:
+        """D's BatchNorm as over a burn-in in train mode, dropout included."""
+        r, source = self.config.rejection, torch.Generator().manual_seed(0)
+        starts = range(0, r.burn_in, r.batch_size)
+        fakes = (self.generate(r.batch_size, source).to(device_of(self.d)) for _ in starts)
+        with torch.random.fork_rng():
+            seed_torch(0, "reject/settle")
+            settle(self.d, fakes)
 
     def rejection_sampler(self, seed: int = 0, budget: float | None = None) -> RejectionSampler:
         if not self.is_ldr:
@@ -150,7 +160,10 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
         settle_generator(g, settings.network.latent)
     has_head = names == ["D"] and LOGISTIC_HEAD in ds[0].heads
     rejects_by = "logistic head" if has_head else " and ".join(names)
-    return TrainedGenerator(g, d, settings, arm, step, rejects_by, shape)
+    trained = TrainedGenerator(g, d, settings, arm, step, rejects_by, shape)
+    if settings.rejection.statistics == "fakes":
+        trained.settle_on_fakes()
+    return trained
 
 
 def load_pair(

@@ -99,6 +99,9 @@ class Rejection:
     """Whether gamma is the percentile of each batch (the published code) or of the burn-in."""
     budget: float | None = None
     """Proposals for a kept sample, spent as well as can be instead of by gamma."""
+    statistics: Literal["training", "fakes"] = "training"
+    """Of D's BatchNorm while it rejects: as training left them, or taken anew over the burn-in's
+    fakes, as the published evaluation of the digits does."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class Request:
     columns: tuple[str, ...] = ()
     seconds: float | None = None  # time left
     only_plan: bool = False
+    quick: bool = False  # no measuring that trains a network
 
 
 def reproduce(
@@ -59,6 +60,7 @@ def reproduce(
     cells = selected(table, request.scale, request.rows, request.columns)
     shop = Workshop(runs, results, data_root, deadline, say)
     units = make_plan(table, cells, request.scale, request.seeds)
+    units = [unit for unit in units if not (request.quick and unit.is_slow)]
     jobs = list(dict.fromkeys(unit.job for unit in units))
     shop.refuse_others(jobs)
     say(f"{table.name}: {table.title}, at {request.scale} scale: {len(jobs)} runs in {len(units)} "

@@ -83,6 +83,8 @@ class Reproduce:
     """Only these, likewise."""
     time_left: Annotated[str | None, arg(metavar="TIME")] = None
     """Such as 150m: nothing is started that would not end by then."""
+    quick: bool = False
+    """Leave out what trains a network to measure by: the reconstruction error."""
     plan: bool = False
     """Print the plan with its estimates, and do nothing."""
     index: bool = False
@@ -152,7 +154,7 @@ def reproduce(args: Reproduce) -> None:
         print(room.names(Path(args.results)))
         return
     request = room.Request(args.name, args.scale, args.seeds, args.rows, args.columns, seconds,
-                           args.plan)  # fmt: skip
+                           args.plan, args.quick)  # fmt: skip
     runs = Path(args.runs or os.environ.get("DIAGAN_RUNS") or "runs")
     root = args.data_root or os.environ.get("DIAGAN_DATA")
     written = room.reproduce(request, runs=runs, results=Path(args.results), data_root=root)
