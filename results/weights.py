@@ -26,6 +26,7 @@ RULES = {
     "k = 3, cap (the paper's)": Score(k=3.0),
     "k = 3, floor": Score(k=3.0, clip="floor"),
     "k = 1, cap": Score(k=1.0),
+    "k = 1, exponent 3, cap (the first release's)": Score(k=1.0, exponent=3.0),
     "k = 3, centred, cap": Score(k=3.0, centre="median"),
     "k = 3, centred, floor": Score(k=3.0, centre="median", clip="floor"),
     "k = 5, centred, floor": Score(k=5.0, centre="median", clip="floor"),
@@ -62,20 +63,20 @@ def page(about: dict[str, str], runs: dict[str, dict[str, Any]]) -> str:
         "",
         *(f"- {key}: {value}" for key, value in about.items()),
         "",
-        "A phase 1 for each seed, recorded with D in train mode (new batches of 64 for every",
-        "record) or in eval mode. Moments: major / minor group. A cell: the minor group's share",
-        "of the draws in phase 2, and the AUC of the score for it.",
+        "A phase 1 for each seed and scale, recorded with D in train mode (new batches of 64 for",
+        "every record) or in eval mode. Moments: major / minor group. A cell: the minor group's",
+        "share of the draws in phase 2, and the AUC of the score for it.",
         "",
-        "| | " + " | ".join(f"{x['mode']} mode, {x['n_records']} records, seed {x['seed']}"
-                             for x in runs.values()) + " |",
+        "| | " + " | ".join(f"{x['mode']} mode, {x['n_records']} records, seed {x['seed']}, "
+                             f"{x['steps']:,} steps" for x in runs.values()) + " |",
         "| ---" * (1 + len(runs)) + " |",
     ]  # fmt: skip
     for moment in ("ldrm", "ldrv"):
         cells = [f"{x[moment][0]:.3g} / {x[moment][1]:.3g}" for x in runs.values()]
         lines.append(f"| {moment.upper()} | " + " | ".join(cells) + " |")
     for rule in RULES:
-        cells = [f"{x['rules'][rule]['weight']:.2%}, {x['rules'][rule]['auc']:.3f}"
-                 for x in runs.values()]  # fmt: skip
+        cells = [f"{of['weight']:.2%}, {of['auc']:.3f}" if (of := x["rules"].get(rule)) else
+                 "not measured" for x in runs.values()]  # fmt: skip
         lines.append(f"| {rule} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -89,11 +90,10 @@ def main() -> None:
     runs = json.loads(file.read_text())["runs"] if file.exists() else {}
     for name in asked.names:
         runs[name] = look(RunDir(asked.runs / name))
-    first = next(iter(runs.values()))
     about = {
         "command": f"python results/weights.py {' '.join(runs)}",
         "date": time.strftime("%F"),
-        "scale": f"{first['share']:.0%} in the minor group, {first['steps']:,} steps of phase 1",
+        "scale": "1% in the minor group; 15,000 steps of phase 1: the paper's, 3,000: cpu",
     }
     file.write_text(json.dumps({**about, "runs": runs}, indent=1) + "\n")
     (HERE / "weights.md").write_text(page(about, runs))

@@ -10,6 +10,7 @@ def departure(name: str, *changes: tuple[str, object], arm: str = "weighted+drs"
     return Part(name, changes=changes, arm=arm)
 
 
+CONSTANT = ("optim.decay", "none")
 # The first release raised scores to a power before the ratio clip (FACTS 2).
 FIRST_RELEASE = (("score.k", 1.0), ("score.exponent", 3.0))
 ROBUST, EFFECTIVE = (("preset", "robust"),), (("preset", "effective"),)
@@ -31,11 +32,14 @@ DEPARTURES = Table(
             departure("gamma of the burn-in", ("rejection.gamma", "global")),
             departure("rejecting by statistics of fakes", ("rejection.statistics", "fakes")),
             departure("k = 1", ("score.k", 1.0)),
-            departure("constant learning rate", ("optim.decay", "none")),
-            departure("the published command: these two, 10,000 digits", ("score.k", 1.0),
-                      ("optim.decay", "none"), ("data.n", 10_000)),
+            departure("constant learning rate", CONSTANT),
+            departure("the published command: these two, 10,000 digits", ("score.k", 1.0), CONSTANT,
+                      ("data.n", 10_000)),
             departure("k = 1, exponent 3, as first released", *FIRST_RELEASE),
-            departure("the same, constant learning rate", *FIRST_RELEASE, ("optim.decay", "none")),
+            departure("k = 1, exponent 3, without rejection", *FIRST_RELEASE, arm="weighted"),
+            departure("k = 1, exponent 3, constant learning rate", *FIRST_RELEASE, CONSTANT),
+            departure("k = 1, exponent 3, constant rate, without rejection", *FIRST_RELEASE,
+                      CONSTANT, arm="weighted"),
             departure("bfloat16", ("precision", "bfloat16")),
             departure("float32", ("precision", "float32")),
             departure("centred records", ("score.centre", "median")),

@@ -1,0 +1,110 @@
+"""What a D with BatchNorm says of images, by whose statistics it has while it is asked.
+
+    python results/batchnorm.py RUN/ARM ... [--runs DIR]
+
+Reads runs on Colored MNIST; nothing is trained. Adds to results/batchnorm.json and .md what they do
+not have yet.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diagan.data import as_input
+from diagan.networks.common import settle
+from diagan.random import generator, seed_torch
+from diagan.rundata import load_data
+from diagan.rundir import open_run
+from diagan.sample import load_generator
+
+HERE = Path(__file__).parent
+N_BATCHES, BATCH = 40, 64
+KINDS = ("as training left them", "of fakes", "of reals", "of both, each batch of one kind")
+Numbers = dict[str, float | None]
+
+
+def measure(path: Path, arm: str) -> dict[str, Numbers]:
+    """Mean density ratio of fakes, and mean logits of fakes and of reals, by kind of statistics."""
+    data = load_data(open_run(path), load_generator(path, arm).config)
+    source = generator(0, "batchnorm")
+    chosen = torch.randperm(data.n, generator=source)[: N_BATCHES * BATCH]
+    real = as_input(torch.from_numpy(np.asarray(data.values))[chosen])
+    fake = load_generator(path, arm).generate(len(real), source)
+    is_rare = torch.from_numpy(np.asarray(data.groups) == data.rare)[chosen]
+    found = {}
+    for kind in KINDS:
+        trained = load_generator(path, arm)
+        if kind != KINDS[0]:
+            seed_torch(0, "batchnorm")
+            settle(trained.d, batches(kind, real, fake))
+        ratios, logits = trained.ldr(fake).double(), trained.ldr(real).double()
+        is_green = fake[:, 1].mean(dim=(1, 2)) > fake[:, 0].mean(dim=(1, 2))
+        found[kind] = {
+            "mean ratio": float(ratios.clamp(max=700).exp().mean()),
+            "fakes, red": mean(ratios[~is_green]),
+            "fakes, green": mean(ratios[is_green]),
+            "reals, red": mean(logits[~is_rare]),
+            "reals, green": mean(logits[is_rare]),
+        }
+    return found
+
+
+def batches(kind: str, real: Tensor, fake: Tensor) -> Iterator[Tensor]:
+    for one, other in zip(real.split(BATCH), fake.split(BATCH)):
+        yield from {KINDS[1]: [other], KINDS[2]: [one], KINDS[3]: [one, other]}[kind]
+
+
+def mean(values: Tensor) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def page(about: dict[str, str], runs: dict[str, dict[str, Numbers]]) -> str:
+    columns = list(next(iter(next(iter(runs.values())).values())))
+    lines = [
+        "# Whose statistics D has",
+        "",
+        *(f"- {key}: {value}" for key, value in about.items()),
+        "",
+        "Whoever rejects for an arm (D, the critic, or both in a chain), asked in eval mode, with",
+        "BatchNorm's running statistics as training left them or taken anew in train mode. Mean",
+        "ratio: of e^logit over fakes, 1 where the logit is a log-density ratio. The other columns",
+        "are mean logits.",
+        "",
+        "| run, arm | statistics | " + " | ".join(columns) + " |",
+        "| --- | ---" + " | ---" * len(columns) + " |",
+    ]
+    for run, by_kind in runs.items():
+        for kind, of in by_kind.items():
+            cells = ["none" if (x := of[name]) is None else f"{x:.2f}" for name in columns]
+            lines.append(f"| {run} | {kind} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="+", metavar="RUN/ARM")
+    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    asked = parser.parse_args()
+    file = HERE / "batchnorm.json"
+    runs = json.loads(file.read_text())["runs"] if file.exists() else {}
+    for name in asked.names:
+        run, _, arm = name.partition("/")
+        runs[name] = measure(asked.runs / run, arm)
+    about = {
+        "command": f"python results/batchnorm.py {' '.join(runs)}",
+        "date": time.strftime("%F"),
+        "scale": f"cpu, {N_BATCHES * BATCH:,} reals and as many fakes, float32",
+    }
+    file.write_text(json.dumps({**about, "runs": runs}, indent=1) + "\n")
+    (HERE / "batchnorm.md").write_text(page(about, runs))
+
+
+if __name__ == "__main__":
+    main()
