@@ -8,19 +8,17 @@ by the statistics that its BatchNorm kept while training (as published) and by t
 """
 
 import argparse
-import json
 import os
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import Stored, about, head, keep
 
 from diagan import reconstruct
 from diagan.data import load_dataset
 from diagan.experiments import find
 
-HERE = Path(__file__).parent
 RUNS = (("float32", 0), ("bfloat16", 0), ("bfloat16", 1), ("bfloat16", 2))  # precision, seed
 N_RED, N_GREEN, N_SHOWN = 9_800, 200, 400
 
@@ -38,18 +36,17 @@ def look(precision: str, seed: int, epochs: int) -> dict[str, Any]:
     published = {name: float(reconstruct.errors(net, x).mean()) for name, x in shown.items()}
     reconstruct.settle_on(net, seen)
     settled = {name: float(reconstruct.errors(net, x).mean()) for name, x in shown.items()}
-    about = {"precision": precision, "seed": seed, "processor_seconds": round(seconds)}
-    return {**about, "as_published": published, "settled": settled}
+    how = {"precision": precision, "seed": seed, "processor_seconds": round(seconds)}
+    return {**how, "as_published": published, "settled": settled}
 
 
-def page(about: dict[str, str], runs: list[dict[str, Any]]) -> str:
-    lines = ["# The autoencoder of the reconstruction error", "",
-             *(f"- {key}: {value}" for key, value in about.items()), "",
+def page(stored: Stored) -> str:
+    lines = [*head("The autoencoder of the reconstruction error", stored),
              "Errors of digits that it has not seen, red / green: by the statistics that BatchNorm",
              "kept while training, and by those taken anew over what it was trained on.", "",
              "| precision | seed | as published | settled | processor seconds |",
              "| --- | --- | --- | --- | --- |"]  # fmt: skip
-    for x in runs:
+    for x in stored["runs"]:
         cells = [f"{x[how]['red']:.3f} / {x[how]['green']:.3f}"
                  for how in ("as_published", "settled")]  # fmt: skip
         told = [x["precision"], str(x["seed"]), *cells, str(x["processor_seconds"])]
@@ -62,13 +59,9 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=10)
     epochs = parser.parse_args().epochs
     runs = [look(precision, seed, epochs) for precision, seed in RUNS]
-    about = {
-        "command": f"python results/autoencoder.py --epochs {epochs}",
-        "date": time.strftime("%F"),
-        "scale": f"{N_RED + N_GREEN:,} real digits of 32x32, {epochs} epochs",
-    }
-    (HERE / "autoencoder.json").write_text(json.dumps({**about, "runs": runs}, indent=1) + "\n")
-    (HERE / "autoencoder.md").write_text(page(about, runs))
+    scale = f"{N_RED + N_GREEN:,} real digits of 32x32, {epochs} epochs"
+    told = about(f"autoencoder.py --epochs {epochs}", scale=scale)
+    keep("autoencoder", {**told, "runs": runs}, page)
 
 
 if __name__ == "__main__":

@@ -6,15 +6,12 @@ Reads runs on Colored MNIST; nothing is trained. Adds to results/batchnorm.json 
 not have yet.
 """
 
-import argparse
-import json
-import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
+from pages import Stored, about, arguments, head, keep, read
 from torch import Tensor
 
 from diagan.data import as_input
@@ -24,7 +21,6 @@ from diagan.rundata import load_data
 from diagan.rundir import open_run
 from diagan.sample import load_generator
 
-HERE = Path(__file__).parent
 N_BATCHES, BATCH = 40, 64
 KINDS = ("as training left them", "of fakes", "of reals", "of both, each batch of one kind")
 Numbers = dict[str, float | None]
@@ -65,13 +61,11 @@ def mean(values: Tensor) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def page(about: dict[str, str], runs: dict[str, dict[str, Numbers]]) -> str:
+def page(stored: Stored) -> str:
+    runs: dict[str, dict[str, Numbers]] = stored["runs"]
     columns = list(next(iter(next(iter(runs.values())).values())))
     lines = [
-        "# Whose statistics D has",
-        "",
-        *(f"- {key}: {value}" for key, value in about.items()),
-        "",
+        *head("Whose statistics D has", stored),
         "Whoever rejects for an arm (D, the critic, or both in a chain), asked in eval mode, with",
         "BatchNorm's running statistics as training left them or taken anew in train mode. Mean",
         "ratio: of e^logit over fakes, 1 where the logit is a log-density ratio. The other columns",
@@ -88,22 +82,16 @@ def page(about: dict[str, str], runs: dict[str, dict[str, Numbers]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("names", nargs="+", metavar="RUN/ARM")
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
     asked = parser.parse_args()
-    file = HERE / "batchnorm.json"
-    runs = json.loads(file.read_text())["runs"] if file.exists() else {}
+    runs = read("batchnorm").get("runs", {})
     for name in asked.names:
         run, _, arm = name.partition("/")
         runs[name] = measure(asked.runs / run, arm)
-    about = {
-        "command": f"python results/batchnorm.py {' '.join(runs)}",
-        "date": time.strftime("%F"),
-        "scale": f"cpu, {N_BATCHES * BATCH:,} reals and as many fakes, float32",
-    }
-    file.write_text(json.dumps({**about, "runs": runs}, indent=1) + "\n")
-    (HERE / "batchnorm.md").write_text(page(about, runs))
+    scale = f"cpu, {N_BATCHES * BATCH:,} reals and as many fakes, float32"
+    told = about(f"batchnorm.py {' '.join(runs)}", scale=scale)
+    keep("batchnorm", {**told, "runs": runs}, page)
 
 
 if __name__ == "__main__":

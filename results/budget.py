@@ -5,14 +5,10 @@
 Needs the runs of results/demo_seeds.py. Writes results/budget.json and .md.
 """
 
-import argparse
-import json
-import os
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
+from pages import Stored, about, arguments, head, keep
 
 from diagan.features.patches import learn_features
 from diagan.metrics.frechet import fid
@@ -20,7 +16,6 @@ from diagan.rundata import load_data
 from diagan.rundir import RunDir
 from diagan.sample import TrainedGenerator, as_stored, load_generator
 
-HERE = Path(__file__).parent
 N = 5_000
 BUDGETS = {"none": 1, "the paper's": None, "1.5": 1.5, "3": 3, "6": 6}
 
@@ -56,12 +51,10 @@ def measure(generator: TrainedGenerator, run: RunDir) -> dict[str, dict[str, flo
     return found | {"the data": {"green": green(values), "kept": 1.0, "distance": 0.0}}
 
 
-def page(about: dict[str, str], by_seed: dict[str, dict[str, dict[str, float]]]) -> str:
+def page(stored: Stored) -> str:
+    by_seed = stored["by_seed"]
     lines = [
-        "# Rejection by a budget",
-        "",
-        *(f"- {key}: {value}" for key, value in about.items()),
-        "",
+        *head("Rejection by a budget", stored),
         "Dia-GAN's generator, its critic rejecting: not at all, by the 80th percentile of each",
         "batch as in the paper, and by a budget of 1.5, 3 and 6 proposals for a kept image. Each",
         "cell: green images, kept of the proposals, Fréchet distance in patch features.",
@@ -76,8 +69,7 @@ def page(about: dict[str, str], by_seed: dict[str, dict[str, dict[str, float]]])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     asked = parser.parse_args()
     by_seed = {}
@@ -85,13 +77,9 @@ def main() -> None:
         run = RunDir(asked.runs / f"demo-seed{seed}")
         by_seed[str(seed)] = measure(load_generator(run.path), run)
         print(seed, by_seed[str(seed)], flush=True)
-    about = {
-        "command": f"python results/budget.py --seeds {asked.seeds}",
-        "date": time.strftime("%F"),
-        "scale": f"the demo's own (12,000 digits of 16x16, 4,000 steps), {N:,} images each",
-    }
-    (HERE / "budget.json").write_text(json.dumps({**about, "by_seed": by_seed}, indent=1) + "\n")
-    (HERE / "budget.md").write_text(page(about, by_seed))
+    scale = f"the demo's own (12,000 digits of 16x16, 4,000 steps), {N:,} images each"
+    told = about(f"budget.py --seeds {asked.seeds}", scale=scale)
+    keep("budget", {**told, "by_seed": by_seed}, page)
 
 
 if __name__ == "__main__":

@@ -7,16 +7,13 @@ updates of D a step instead of five, twice the learning rate for G and four time
 average of G. Writes results/cifar10.json, .md and .png; what RUNS/cifar10 has is not trained again.
 """
 
-import argparse
-import json
 import os
-import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from pages import HERE, about, arguments, keep
 from strips import strips
 
 from diagan import checkpoint
@@ -30,7 +27,6 @@ from diagan.pipeline import run as play
 from diagan.rundir import RunDir, read_json
 from diagan.sample import load_at
 
-HERE = Path(__file__).parent
 EVERY = 250  # steps between two checkpoints, all of which are kept
 N_FAKES, N_SHOWN = 5_000, 24
 N_FILTERS = 16
@@ -87,9 +83,9 @@ def pictures(run: RunDir, data: Dataset, steps: int) -> dict[str, np.ndarray]:
         "training images with the highest score": np.asarray(data.values[ranked[:N_SHOWN]]),
         "training images with the lowest score": np.asarray(data.values[ranked[-N_SHOWN:]]),
     }
-    for name, about in zip(ARMS, ("the plain GAN", "Dia-GAN", "Dia-GAN with rejection")):
+    for name, title in zip(ARMS, ("the plain GAN", "Dia-GAN", "Dia-GAN with rejection")):
         arm = Arm.of(name)
-        kinds[about] = load_at(run, arm.name, steps).sample(N_SHOWN, seed=1, drs=arm.drs)
+        kinds[title] = load_at(run, arm.name, steps).sample(N_SHOWN, seed=1, drs=arm.drs)
     return kinds
 
 
@@ -132,8 +128,7 @@ def page(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    parser = arguments(__doc__)
     parser.add_argument("--steps", type=int, default=3_000)
     asked = parser.parse_args()
     checkpoint.prune = lambda *_, **__: None  # every one is measured
@@ -153,16 +148,14 @@ def main() -> None:
     )
     run = play(settings, asked.runs / "cifar10")
     data = load_dataset(settings.data, seed=0, root=settings.data_root)
+    scale = f"cpu: 10,000 images, width 0.25, {asked.steps:,} steps, seed 0, one thread"
     found = {
-        "command": f"python results/cifar10.py --steps {asked.steps}",
-        "scale": f"cpu: 10,000 images, width 0.25, {asked.steps:,} steps, seed 0, one thread",
-        "date": time.strftime("%F"),
+        **about(f"cifar10.py --steps {asked.steps}", scale=scale),
         "minutes": read_json(run.provenance)["seconds"] / 60,
         "distances": distances(run, data),
         "classes": classes(run, data),
     }
-    (HERE / "cifar10.json").write_text(json.dumps(found, indent=1) + "\n")
-    (HERE / "cifar10.md").write_text(page(found))
+    keep("cifar10", found, page)
     strips(pictures(run, data, asked.steps), columns=12).save(HERE / "cifar10.png", optimize=True)
 
 

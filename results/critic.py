@@ -5,15 +5,12 @@
 G and D are the same in both, bit for bit: a critic looks on. Writes results/critic.json and .md.
 """
 
-import argparse
-import json
-import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from budget import N, cell, drawer
+from pages import Stored, about, arguments, head, keep
 
 from diagan.config import Critic
 from diagan.experiments import find
@@ -22,7 +19,6 @@ from diagan.rundata import load_data
 from diagan.rundir import RunDir, read_json
 from diagan.sample import TrainedGenerator, load_generator
 
-HERE = Path(__file__).parent
 Numbers = dict[str, float]
 
 
@@ -49,13 +45,11 @@ def measure(seed: int, runs: Path) -> dict[str, Numbers]:
     }
 
 
-def page(about: dict[str, str], by_seed: dict[str, dict[str, Numbers]]) -> str:
+def page(stored: Stored) -> str:
+    by_seed = stored["by_seed"]
     columns = [name for name in next(iter(by_seed.values())) if name not in ("data", "weights")]
     lines = [
-        "# Two critics",
-        "",
-        *(f"- {key}: {value}" for key, value in about.items()),
-        "",
+        *head("Two critics", stored),
         "Dia-GAN's generator, not rejected, and rejected by a critic that tells reals from fakes",
         "(the paper's) or from the weighted reals that D sees (`--critic.fakes reals`; D's own",
         "logit is added). By the 80th percentile of each batch, and by a budget of 3. Each cell:",
@@ -76,21 +70,16 @@ def page(about: dict[str, str], by_seed: dict[str, dict[str, Numbers]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     asked = parser.parse_args()
     by_seed = {}
     for seed in range(asked.seeds):
         by_seed[str(seed)] = measure(seed, asked.runs)
         print(seed, by_seed[str(seed)], flush=True)
-    about = {
-        "command": f"python results/critic.py --seeds {asked.seeds}",
-        "date": time.strftime("%F"),
-        "scale": f"the demo's own (12,000 digits of 16x16, 4,000 steps), {N:,} images each",
-    }
-    (HERE / "critic.json").write_text(json.dumps({**about, "by_seed": by_seed}, indent=1) + "\n")
-    (HERE / "critic.md").write_text(page(about, by_seed))
+    scale = f"the demo's own (12,000 digits of 16x16, 4,000 steps), {N:,} images each"
+    told = about(f"critic.py --seeds {asked.seeds}", scale=scale)
+    keep("critic", {**told, "by_seed": by_seed}, page)
 
 
 if __name__ == "__main__":

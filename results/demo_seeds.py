@@ -5,20 +5,15 @@
 Writes results/demo.json and .md, and docs/demo.png from seed 0, the demo's own.
 """
 
-import argparse
-import json
-import os
-import time
 from dataclasses import replace
-from pathlib import Path
 
+from pages import HERE, Stored, about, arguments, head, keep
 from PIL import Image, ImageDraw
 
 from diagan.experiments import find
 from diagan.pipeline import run
 from diagan.rundir import RunDir, read_json, read_lines
 
-HERE = Path(__file__).parent
 ARMS = {"plain": ("plain", False), "dia": ("weighted", False), "dia_drs": ("weighted", True)}
 PICTURES = {"plain": "the plain GAN", "weighted": "Dia-GAN", "weighted_drs": "with rejection"}
 
@@ -39,7 +34,8 @@ def numbers(folder: RunDir) -> dict[str, float]:
     }
 
 
-def page(by_seed: dict[str, dict[str, float]], about: dict[str, str]) -> str:
+def page(stored: Stored) -> str:
+    by_seed: dict[str, dict[str, float]] = stored["by_seed"]
     rows = [
         f"| {seed} | {r['auc']:.3f} | {r['data']:.2%} | {r['plain']:.2%} | {r['dia']:.2%} "
         f"| {r['dia_drs']:.2%} | {r['minutes']:.1f} |"
@@ -50,10 +46,7 @@ def page(by_seed: dict[str, dict[str, float]], about: dict[str, str]) -> str:
     n_near = sum(abs(r["dia_drs"] - r["data"]) < abs(r["plain"] - r["data"]) for r in found)
     return "\n".join(
         [
-            "# The demo over seeds",
-            "",
-            *(f"- {key}: {value}" for key, value in about.items()),
-            "",
+            *head("The demo over seeds", stored),
             "The settings were chosen after many tries on seeds 0, 1 and 2 with other networks and",
             "penalties; seeds 3 and 4 are a fresh test of them.",
             "",
@@ -82,8 +75,7 @@ def picture(folder: RunDir) -> Image.Image:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
     by_seed = {}
@@ -91,17 +83,13 @@ def main() -> None:
         folder = run(replace(find("demo"), seed=seed), args.runs / f"demo-seed{seed}")
         by_seed[str(seed)] = numbers(folder)
         print(seed, by_seed[str(seed)], flush=True)
-    about = {
-        "command": f"python results/demo_seeds.py --seeds {args.seeds}",
-        "date": time.strftime("%Y-%m-%d"),
-        "scale": "the demo's own (12,000 digits of 16x16, 4,000 steps)",
-        "precision": read_json(folder.provenance)["precision"],
-    }
-    (HERE / "demo.json").write_text(json.dumps({**about, "by_seed": by_seed}, indent=1) + "\n")
-    text = page(by_seed, about)
-    (HERE / "demo.md").write_text(text)
+    told = about(
+        f"demo_seeds.py --seeds {args.seeds}",
+        scale="the demo's own (12,000 digits of 16x16, 4,000 steps)",
+        precision=read_json(folder.provenance)["precision"],
+    )
+    keep("demo", {**told, "by_seed": by_seed}, page)
     picture(RunDir(args.runs / "demo-seed0")).save(HERE.parent / "docs" / "demo.png")
-    print(text)
 
 
 if __name__ == "__main__":

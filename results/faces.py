@@ -7,16 +7,12 @@ trained again. Occurrence is told by small classifiers, one for each attribute, 
 faces that have it in half of the cases and measured on yet others.
 """
 
-import argparse
-import json
-import os
-import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from pages import HERE, about, arguments, keep
 from strips import strips
 
 from diagan import attributes, metrics
@@ -31,7 +27,6 @@ from diagan.pipeline import run as play
 from diagan.rundir import RunDir, read_json
 from diagan.sample import load_generator
 
-HERE = Path(__file__).parent
 N_FAKES, N_CLASSIFIED, EPOCHS, N_SHOWN = 10_000, 6_000, 6, 24
 ARMS = {"plain": "the plain GAN", "weighted": "Dia-GAN", "weighted+drs": "Dia-GAN with rejection"}
 
@@ -101,9 +96,9 @@ def pictures(run: RunDir, data: Dataset) -> dict[str, np.ndarray]:
     score = np.nan_to_num(pq.read_table(run.samples)["score"].to_numpy(), nan=-np.inf)
     ranked = np.argsort(-score, kind="stable")
     kinds = {"faces with the highest score": np.asarray(data.values[ranked[:N_SHOWN]])}
-    for name, about in ARMS.items():
+    for name, title in ARMS.items():
         arm = Arm.of(name)
-        kinds[about] = load_generator(run.path, arm.name).sample(N_SHOWN, seed=1, drs=arm.drs)
+        kinds[title] = load_generator(run.path, arm.name).sample(N_SHOWN, seed=1, drs=arm.drs)
     return kinds
 
 
@@ -145,25 +140,21 @@ def page(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
-    asked = parser.parse_args()
+    asked = arguments(__doc__).parse_args()
     settings = at_scale(find("drawn_faces"), "cpu")
     run = play(replace(settings, device="cpu"), asked.runs / "drawn_faces")
     data = load_dataset(settings.data, seed=settings.seed)
     judges = classifiers()
+    scale = "cpu: 10,000 faces of 32x32, DCGAN of half the width, 4,000 steps, seed 0"
     found = {
-        "command": "python results/faces.py",
-        "scale": "cpu: 10,000 faces of 32x32, DCGAN of half the width, 4,000 steps, seed 0",
-        "date": time.strftime("%F"),
+        **about("faces.py", scale=scale),
         "minutes": read_json(run.provenance)["seconds"] / 60,
         "classifiers": {judge.name: {"accuracy": q.accuracy, "balanced": q.balanced_accuracy}
                         for judge, q in judges},
         "diagnosed": diagnosed(run, data),
         "generated": {arm: generated(run, data, Arm.of(arm), judges) for arm in ARMS},
     }  # fmt: skip
-    (HERE / "faces.json").write_text(json.dumps(found, indent=1) + "\n")
-    (HERE / "faces.md").write_text(page(found))
+    keep("faces", found, page)
     strips(pictures(run, data), columns=12).save(HERE / "faces.png", optimize=True)
 
 

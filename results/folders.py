@@ -5,8 +5,6 @@
 Writes results/folders.json and .md. Every case is kept in RUNS/folders and not run again.
 """
 
-import argparse
-import json
 import os
 import time
 from collections.abc import Callable
@@ -14,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from pages import Stored, about, arguments, head, keep
 
 from diagan.config import PROBE_SCORE
 from diagan.data.cifar10 import CLASSES
@@ -34,7 +33,6 @@ from diagan.report.contents import Contents
 from diagan.report.sections.verdict import evidence
 from diagan.rundir import RunDir, read_json, read_lines, write_json
 
-HERE = Path(__file__).parent
 N = 5_000  # images of each folder
 GREEN = 0.05
 SEEDS = (0, 1, 2)
@@ -204,7 +202,8 @@ def objects_table(results: list[dict]) -> list[str]:
     ]
 
 
-def page(found: dict[str, dict], filter_rows: list[dict], about: dict[str, str]) -> str:
+def page(stored: Stored) -> str:
+    found, filter_rows = stored["cases"], stored["filter"]["rows"]
     without, both, objects = (
         [result for name, result in found.items() if name.startswith(kind)]
         for kind in ("digits-without", "digits-with-", "cifar10")
@@ -212,10 +211,7 @@ def page(found: dict[str, dict], filter_rows: list[dict], about: dict[str, str])
     n_first = sum(r["rank_from_top"] == 1 for r in objects)
     return "\n".join(
         [
-            "# Two folders, a diagnosis",
-            "",
-            *(f"- {key}: {value}" for key, value in about.items()),
-            "",
+            *head("Two folders, a diagnosis", stored),
             "The fakes are other real images, so that the truth is known.",
             "",
             CHOSEN,
@@ -252,8 +248,7 @@ def page(found: dict[str, dict], filter_rows: list[dict], about: dict[str, str])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    parser = arguments(__doc__)
     parser.add_argument("--data-root", default=os.environ.get("DIAGAN_DATA"))
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -265,18 +260,15 @@ def main() -> None:
         print(name, {k: v for k, v in found[name].items() if k != "mean_score"}, flush=True)
     took = once(kept / "speed.json", lambda: speed(root, kept / "speed"))
     rejection = once(kept / "filter.json", lambda: filtered(root))
-    about = {
-        "command": "python results/folders.py",
-        "date": time.strftime("%Y-%m-%d"),
-        "scale": f"{N:,} real and {N:,} fake images of 32x32, one thread, on a busy machine",
-        "time": f"{took['n_real']:,} and {took['n_fake']:,} images in ten groups, with the report: "
+    told = about(
+        "folders.py",
+        scale=f"{N:,} real and {N:,} fake images of 32x32, one thread, on a busy machine",
+        time=f"{took['n_real']:,} and {took['n_fake']:,} images in ten groups, with the report: "
         f"{took['seconds']:.0f} s on {took['n_cores']} cores (load {took['load_average']:.1f}), "
         f"{took['cpu_seconds']:.0f} s of CPU time",
-        "score": f"LDRM + {PROBE_SCORE.k:g} sqrt(LDRV)",
-    }
-    stored = {**about, "cases": found, "speed": took, "filter": rejection}
-    (HERE / "folders.json").write_text(json.dumps(stored, indent=1) + "\n")
-    (HERE / "folders.md").write_text(page(found, rejection["rows"], about))
+        score=f"LDRM + {PROBE_SCORE.k:g} sqrt(LDRV)",
+    )
+    keep("folders", {**told, "cases": found, "speed": took, "filter": rejection}, page)
 
 
 if __name__ == "__main__":

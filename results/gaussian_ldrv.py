@@ -6,14 +6,11 @@ Run folders stay in DIR, so that an interrupted measurement goes on; the figures
 results/gaussian_ldrv.json and .md.
 """
 
-import argparse
-import json
-import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from pages import Stored, about, arguments, head, keep
 
 from diagan import ldr
 from diagan.data import load_dataset
@@ -21,7 +18,6 @@ from diagan.experiments import find
 from diagan.pipeline import run
 from diagan.record import LdrRecord
 
-HERE = Path(__file__).parent
 WINDOWS = {"all 200 epochs": 200, "last 50 epochs": 50}
 PAPER = {"major": 0.001, "minor": 0.098}
 
@@ -46,8 +42,15 @@ def measure(seed: int, runs: Path) -> dict[str, dict[str, dict[str, float]]]:
     return found
 
 
-def table(by_seed: dict[str, dict]) -> str:
+def page(stored: Stored) -> str:
+    by_seed = stored["by_seed"]
+    *words, _ = head(
+        "Single Gaussian, sigma 3: LDRV of the major and the minor group (Table 1)", stored
+    )
     lines = [
+        *words,
+        f"- seeds: 0 to {len(by_seed) - 1}",
+        "",
         "| window | group | LDRV (mean ± sd over seeds) | paper |",
         "| --- | --- | --- | --- |",
     ]
@@ -55,29 +58,17 @@ def table(by_seed: dict[str, dict]) -> str:
         for group in ("major", "minor"):
             values = [found[window][group]["ldrv"] for found in by_seed.values()]
             spread = f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f}"
-            lines.append(f"| {window} | {group} | {spread} | {PAPER[group]} |")
-    return "\n".join(lines)
+            lines.append(f"| {window} | {group} | {spread} | {stored['paper'][group]} |")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
     by_seed = {str(seed): measure(seed, args.runs) for seed in range(args.seeds)}
-    about = {
-        "command": f"python results/gaussian_ldrv.py --seeds {args.seeds}",
-        "date": time.strftime("%Y-%m-%d"),
-        "scale": "paper",
-        "precision": "float32",
-    }
-    text = json.dumps({**about, "paper": PAPER, "by_seed": by_seed}, indent=1)
-    (HERE / "gaussian_ldrv.json").write_text(text + "\n")
-    heading = "# Single Gaussian, sigma 3: LDRV of the major and the minor group (Table 1)\n"
-    note = "\n".join(f"- {key}: {value}" for key, value in about.items())
-    page = f"{heading}\n{note}\n- seeds: 0 to {args.seeds - 1}\n\n{table(by_seed)}\n"
-    (HERE / "gaussian_ldrv.md").write_text(page)
-    print(page)
+    told = about(f"gaussian_ldrv.py --seeds {args.seeds}", scale="paper", precision="float32")
+    keep("gaussian_ldrv", {**told, "paper": PAPER, "by_seed": by_seed}, page)
 
 
 if __name__ == "__main__":

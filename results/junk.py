@@ -9,15 +9,13 @@ sets. Writes results/junk.json, .md and .png; a seed that is in the .json is not
 thresholds of diagan/findings/junk.py were set on seed 0.
 """
 
-import argparse
-import json
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from pages import HERE, Stored, about, arguments, head, keep, read
 from strips import strips
 
 from diagan.config import Cifar10, ImageFolder, MnistFmnist
@@ -29,7 +27,6 @@ from diagan.ldr import auc
 from diagan.pipeline import run
 from diagan.rundir import RunDir
 
-HERE = Path(__file__).parent
 N_EACH = 30
 KINDS = ("noise", "flat", "half", "stray")
 N_SHOWN = 24
@@ -128,7 +125,8 @@ def table(by_kind: dict[str, dict[str, int]], rare: str) -> list[str]:
     return [head, "| --- | --- | --- | --- | --- | --- |", *rows, ""]
 
 
-def page(by_seed: dict[str, dict], alone: dict[str, dict], about: dict[str, str]) -> str:
+def page(stored: Stored) -> str:
+    by_seed = stored["by_seed"]
     runs = by_seed.values()
     junk_high, junk_found, green_high, green_junk, red_high, red_junk = (
         sum(r[key] for r in runs)
@@ -141,10 +139,7 @@ def page(by_seed: dict[str, dict], alone: dict[str, dict], about: dict[str, str]
         for kind in ("red", "green", *KINDS)
     }  # fmt: skip
     lines = [
-        "# Rare or junk",
-        "",
-        *(f"- {key}: {value}" for key, value in about.items()),
-        "",
+        *head("Rare or junk", stored),
         "Into the demo's digits (4 % green, the rare group) goes 1 % junk: noise, flat colour,",
         "digits with a half blanked, and single photos (strays). The demo's GAN is trained through",
         "its phase 1; the highest scored tenth is split by findings/junk.py, without labels.",
@@ -176,7 +171,7 @@ def page(by_seed: dict[str, dict], alone: dict[str, dict], about: dict[str, str]
         "among photos, and where the rare group is as varied as they are, they pass for rare.",
         "",
     ]
-    for name, by_kind in alone.items():
+    for name, by_kind in stored["split_alone"].items():
         lines += [name + ":", "", *table(by_kind, "rare group")]
     return "\n".join(lines)
 
@@ -193,32 +188,24 @@ def pictures(values: np.ndarray, found: dict[str, np.ndarray]) -> dict[str, np.n
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=100)
     args = parser.parse_args()
-    file = HERE / "junk.json"
-    by_seed = json.loads(file.read_text())["by_seed"] if file.exists() else {}
+    by_seed = read("junk").get("by_seed", {})
     root = os.environ["DIAGAN_DATA"]
     photos = load_dataset(Cifar10(n=10_000, size=16), seed=0, root=root).values
-    about = {
-        "command": f"python results/junk.py --first-seed {args.first_seed} --seeds {args.seeds}",
-        "date": time.strftime("%Y-%m-%d"),
-        "scale": "the demo's phase 1 (12,000 digits of 16x16, 1,200 steps), one thread",
-        "precision": "float32",
-    }
+    told = about(
+        f"junk.py --first-seed {args.first_seed} --seeds {args.seeds}",
+        scale="the demo's phase 1 (12,000 digits of 16x16, 1,200 steps), one thread",
+        precision="float32",
+    )
     for seed in range(args.first_seed, args.first_seed + args.seeds):
         if str(seed) not in by_seed:
             by_seed[str(seed)] = one_seed(seed, photos, args.runs, seed == args.first_seed)
             print(seed, by_seed[str(seed)], flush=True)
-            file.write_text(json.dumps({**about, "by_seed": by_seed}, indent=1) + "\n")
     alone = {name: split_alone(*made) for name, made in other_sets(root).items()}
-    found = {**about, "by_seed": by_seed, "split_alone": alone}
-    file.write_text(json.dumps(found, indent=1) + "\n")
-    text = page(by_seed, alone, about)
-    (HERE / "junk.md").write_text(text)
-    print(text)
+    keep("junk", {**told, "by_seed": by_seed, "split_alone": alone}, page)
 
 
 def one_seed(seed: int, photos: np.ndarray, runs: Path, draws: bool) -> dict[str, object]:

@@ -6,15 +6,12 @@ Reads the finished gaussian_3-seedN of DIR and any further run folders that have
 nothing. The figures go to results/theory.json and .md.
 """
 
-import argparse
-import json
-import os
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import Stored, about, arguments, head, keep
 from scipy.stats import spearmanr
 
 from diagan import checkpoint, config, ldr
@@ -25,7 +22,6 @@ from diagan.record import LdrRecord
 from diagan.rundir import RunDir, open_run
 from diagan.sample import load_at
 
-HERE = Path(__file__).parent
 WINDOW = 50  # the last records
 CENTRES = ("none", "median")
 LIMIT, DEFAULT = "to 0", "1 / 3F"
@@ -82,12 +78,10 @@ def measure(run: RunDir) -> dict[str, Any]:
     }
 
 
-def page(by_run: dict[str, dict[str, Any]], about: dict[str, str]) -> str:
+def page(stored: Stored) -> str:
+    by_run = stored["by_run"]
     lines = [
-        "# Predicted LDRV (Eq. 4, 5) against recorded LDRV",
-        "",
-        *(f"- {key}: {value}" for key, value in about.items()),
-        "",
+        *head("Predicted LDRV (Eq. 4, 5) against recorded LDRV", stored),
         f"D at the end of phase 1 in eval mode, as many fakes as reals; the last {WINDOW} records.",
         "Rank correlation (Spearman) over all training samples, with records as they are / less",
         f"their median. AUC: minor above major. s_0 {LIMIT}: the norm of the features and nothing",
@@ -124,23 +118,15 @@ def is_finished(run: RunDir) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
+    parser = arguments(__doc__)
     parser.add_argument("more", nargs="*", type=Path, metavar="RUN")
     args = parser.parse_args()
     gaussians = [open_run(path) for path in sorted(args.runs.glob("gaussian_3-seed*"))]
     runs = [run for run in gaussians if is_finished(run)] + [open_run(path) for path in args.more]
     by_run = {run.path.name: measure(run) for run in runs}
     names = " ".join(path.name for path in args.more)
-    about = {
-        "command": f"python results/theory.py {names}".strip(),
-        "date": time.strftime("%Y-%m-%d"),
-        "precision": "float32 features, float64 statistics",
-    }
-    text = json.dumps({**about, "by_run": by_run}, indent=1)
-    (HERE / "theory.json").write_text(text + "\n")
-    (HERE / "theory.md").write_text(page(by_run, about))
-    print(page(by_run, about))
+    told = about(f"theory.py {names}", precision="float32 features, float64 statistics")
+    keep("theory", {**told, "by_run": by_run}, page)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,7 @@ the effective number of different images (Vendi, with a Gaussian kernel) is comp
 reals. Writes results/verdict.json and .md; runs that are there are not made again.
 """
 
-import argparse
 import json
-import os
 import time
 from collections import Counter
 from dataclasses import asdict, replace
@@ -31,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from pages import about, arguments, keep, read
 
 from diagan.config import (
     MLP,
@@ -57,7 +56,6 @@ from diagan.sample import load_generator
 from diagan.stages import Stage, new_game
 from diagan.train import Game, train
 
-HERE = Path(__file__).parent
 KINDS = ("healthy", "rare", "dropped", "collapsed", "junk")
 SETS = {"dev": range(10), "test": range(100, 120), "rare": range(121, 140, 5)}
 GROUPS = np.array(["bare", "left", "right"])
@@ -361,9 +359,8 @@ def line(row: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = arguments(__doc__.split("\n")[0])
     parser.add_argument("which", choices=list(SETS))
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
     args = parser.parse_args()
     rows = []
     for seed in SETS[args.which]:
@@ -371,17 +368,13 @@ def main() -> None:
         found = make_run(seed, folder)
         rows.append(judged(found, evidence(Contents(RunDir(folder / "run")))))
         print({k: v for k, v in rows[-1].items() if k not in ("evidence", "finding")}, flush=True)
-    file = HERE / "verdict.json"
-    stored = json.loads(file.read_text()) if file.exists() else {}
+    stored = read("verdict")
     stored[args.which] = {
-        "command": f"python results/verdict.py {args.which}",
-        "date": time.strftime("%Y-%m-%d"),
+        **about(f"verdict.py {args.which}"),
         "minutes": sum(r["cpu_seconds"] for r in rows) / 60,
         "rows": rows,
     }
-    stored = {which: stored[which] for which in SETS if which in stored}
-    file.write_text(json.dumps(stored, indent=1) + "\n")
-    (HERE / "verdict.md").write_text(page(stored))
+    keep("verdict", {which: stored[which] for which in SETS if which in stored}, page)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,10 @@ Reads the records of runs that have a rare group; nothing is trained. Adds to re
 and .md what they do not have yet.
 """
 
-import argparse
-import json
-import os
-import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import Stored, about, arguments, head, keep, read
 
 from diagan import diagnosis, ldr
 from diagan.config import Score
@@ -21,7 +17,6 @@ from diagan.record import LdrRecord
 from diagan.rundata import load_data, read_settings
 from diagan.rundir import RunDir
 
-HERE = Path(__file__).parent
 RULES = {
     "k = 3, cap (the paper's)": Score(k=3.0),
     "k = 3, floor": Score(k=3.0, clip="floor"),
@@ -57,12 +52,10 @@ def look(run: RunDir) -> dict[str, Any]:
     return {**about, **means, "rules": rules}
 
 
-def page(about: dict[str, str], runs: dict[str, dict[str, Any]]) -> str:
+def page(stored: Stored) -> str:
+    runs = stored["runs"]
     lines = [
-        "# Where the weight goes",
-        "",
-        *(f"- {key}: {value}" for key, value in about.items()),
-        "",
+        *head("Where the weight goes", stored),
         "A phase 1 for each seed and scale, recorded with D in train mode (new batches of 64 for",
         "every record) or in eval mode. Moments: major / minor group. A cell: the minor group's",
         "share of the draws in phase 2, and the AUC of the score for it.",
@@ -82,21 +75,14 @@ def page(about: dict[str, str], runs: dict[str, dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("names", nargs="+", metavar="RUN")
-    parser.add_argument("--runs", type=Path, default=Path(os.environ.get("DIAGAN_RUNS", "runs")))
     asked = parser.parse_args()
-    file = HERE / "weights.json"
-    runs = json.loads(file.read_text())["runs"] if file.exists() else {}
+    runs = read("weights").get("runs", {})
     for name in asked.names:
         runs[name] = look(RunDir(asked.runs / name))
-    about = {
-        "command": f"python results/weights.py {' '.join(runs)}",
-        "date": time.strftime("%F"),
-        "scale": "1% in the minor group; 15,000 steps of phase 1: the paper's, 3,000: cpu",
-    }
-    file.write_text(json.dumps({**about, "runs": runs}, indent=1) + "\n")
-    (HERE / "weights.md").write_text(page(about, runs))
+    scale = "1% in the minor group; 15,000 steps of phase 1: the paper's, 3,000: cpu"
+    keep("weights", {**about(f"weights.py {' '.join(runs)}", scale=scale), "runs": runs}, page)
 
 
 if __name__ == "__main__":

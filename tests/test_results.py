@@ -1,5 +1,6 @@
 """What results/ says: every number comes from a stored file, and the pages are what these give."""
 
+import importlib
 import json
 import re
 import shutil
@@ -89,6 +90,17 @@ def test_every_table_is_what_the_stored_runs_give(name):
         assert stored == json.loads(json.dumps(found)), "run `diagan reproduce --index`"
         assert file.with_suffix(".md").read_text() == page(stored, TABLES[name])
         assert_values_are_stored(stored, RESULTS)
+
+
+@pytest.mark.parametrize("script", sorted(
+    file.stem for file in RESULTS.glob("*.py") if "\ndef page(" in file.read_text()
+))  # fmt: skip
+def test_every_page_is_what_its_script_makes_of_the_stored_numbers(script, monkeypatch):
+    monkeypatch.syspath_prepend(RESULTS)
+    name = {"demo_seeds": "demo"}.get(script, script)
+    stored = json.loads((RESULTS / f"{name}.json").read_text())
+    made = importlib.import_module(script).page(stored)
+    assert made == (RESULTS / f"{name}.md").read_text()
 
 
 def assert_values_are_stored(table: dict, results: Path) -> None:
