@@ -15,6 +15,7 @@ from pages import Stored, about, arguments, head, keep, read
 from torch import Tensor
 
 from diagan.data import as_input
+from diagan.device import device_of
 from diagan.networks.common import settle
 from diagan.random import generator, seed_torch
 from diagan.rundata import load_data
@@ -28,26 +29,27 @@ Numbers = dict[str, float | None]
 
 def measure(path: Path, arm: str) -> dict[str, Numbers]:
     """Mean density ratio of fakes, and mean logits of fakes and of reals, by kind of statistics."""
-    data = load_data(open_run(path), load_generator(path, arm).config)
+    first = load_generator(path, arm)
+    data = load_data(open_run(path), first.config)
     source = generator(0, "batchnorm")
     chosen = torch.randperm(data.n, generator=source)[: N_BATCHES * BATCH]
     real = as_input(torch.from_numpy(np.asarray(data.values))[chosen])
-    fake = load_generator(path, arm).generate(len(real), source)
+    fake = first.generate(len(real), source)
+    is_green = fake[:, 1].mean(dim=(1, 2)) > fake[:, 0].mean(dim=(1, 2))
     is_rare = torch.from_numpy(np.asarray(data.groups) == data.rare)[chosen]
     found = {}
     for kind in KINDS:
         trained = load_generator(path, arm)
         if kind != KINDS[0]:
             seed_torch(0, "batchnorm")
-            settle(trained.d, batches(kind, real, fake))
-        ratios, logits = trained.ldr(fake).double(), trained.ldr(real).double()
-        is_green = fake[:, 1].mean(dim=(1, 2)) > fake[:, 0].mean(dim=(1, 2))
+            settle(trained.d, (x.to(device_of(trained.d)) for x in batches(kind, real, fake)))
+        of_fake, of_real = trained.ldr(fake).double(), trained.ldr(real).double()
         found[kind] = {
-            "mean ratio": float(ratios.clamp(max=700).exp().mean()),
-            "fakes, red": mean(ratios[~is_green]),
-            "fakes, green": mean(ratios[is_green]),
-            "reals, red": mean(logits[~is_rare]),
-            "reals, green": mean(logits[is_rare]),
+            "mean ratio": float(of_fake.clamp(max=700).exp().mean()),
+            "fakes, red": mean(of_fake[~is_green]),
+            "fakes, green": mean(of_fake[is_green]),
+            "reals, red": mean(of_real[~is_rare]),
+            "reals, green": mean(of_real[is_rare]),
         }
     return found
 
@@ -76,7 +78,7 @@ def page(stored: Stored) -> str:
     ]
     for run, by_kind in runs.items():
         for kind, of in by_kind.items():
-            cells = ["none" if (x := of[name]) is None else f"{x:.2f}" for name in columns]
+            cells = ["none" if (x := of[name]) is None else f"{x:.3g}" for name in columns]
             lines.append(f"| {run} | {kind} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -89,7 +91,7 @@ def main() -> None:
     for name in asked.names:
         run, _, arm = name.partition("/")
         runs[name] = measure(asked.runs / run, arm)
-    scale = f"cpu, {N_BATCHES * BATCH:,} reals and as many fakes, float32"
+    scale = f"the runs' own; {N_BATCHES * BATCH:,} reals and as many fakes"
     told = about(f"batchnorm.py {' '.join(runs)}", scale=scale)
     keep("batchnorm", {**told, "runs": runs}, page)
 

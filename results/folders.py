@@ -95,7 +95,7 @@ def measure(pair: Pair, case: Path, seed: int, group: int) -> dict[str, object]:
         line for line in read_lines(run.metrics) if line["group"] == data.group_names[group]
     )
     means = [float(made.score[data.groups == i].mean()) for i in range(len(data.group_names))]
-    about, judged = read_json(run.diagnosis), read_json(run.calibration.with_suffix(".json"))
+    found, judged = read_json(run.diagnosis), read_json(run.calibration.with_suffix(".json"))
     return {
         "n_real": data.n, "n_fake": len(fake), "seed": seed, "group": data.group_names[group],
         "share": float(np.mean(data.groups == group)),
@@ -103,7 +103,7 @@ def measure(pair: Pair, case: Path, seed: int, group: int) -> dict[str, object]:
         "power": share["probe_balanced_accuracy"],
         "auc": auc(made.score, data.groups == group), "mean_score": means,
         "rank_from_top": int(np.argsort(np.argsort(-np.array(means)))[group]) + 1,
-        "probe_auc": about["probe"]["auc"], "temperature": judged["line"]["temperature"],
+        "probe_auc": found["probe"]["auc"], "temperature": judged["line"]["temperature"],
         **seconds,
     }  # fmt: skip
 

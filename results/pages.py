@@ -39,3 +39,4 @@ def keep(name: str, stored: Stored, page: Callable[[Stored], str]) -> None:
     """results/NAME.json, and the page that it gives."""
     (HERE / f"{name}.json").write_text(json.dumps(stored, indent=1) + "\n")
     (HERE / f"{name}.md").write_text(page(stored))
+    print(page(stored))

@@ -6,7 +6,6 @@ Reads runs on Colored MNIST with `--critic.fakes reals`; nothing is trained. Add
 results/undo.json and .md what they do not have yet.
 """
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from diagan.data import as_input
+from diagan.device import device_of
 from diagan.networks.common import Chain
 from diagan.rundata import load_data
 from diagan.rundir import open_run
@@ -36,12 +36,13 @@ def measure(path: Path) -> dict[str, float]:
     weights = torch.tensor(pq.read_table(run.samples)["weight"].to_pylist(), dtype=torch.float64)
     p_s = weights / weights.sum()
     logits = scored(critic, as_input(torch.from_numpy(np.asarray(data.values))))
+    exact = -(len(p_s) * p_s).log()  # log p_data / p_s
     slope, offset = fitted(logits, p_s)
     drawn = {name: as_stored(trained.draw(0, drs=drs).take(N))
              for name, drs in (("made", False), ("kept", True))}  # fmt: skip
     return {
-        "exact, red": math.log(float((~is_rare).double().mean() / p_s[~is_rare].sum())),
-        "exact, green": math.log(float(is_rare.double().mean() / p_s[is_rare].sum())),
+        "exact, red": float(exact[~is_rare].mean()),
+        "exact, green": float(exact[is_rare].mean()),
         "critic, red": float(logits[~is_rare].mean()),
         "critic, green": float(logits[is_rare].mean()),
         "mean ratio": float((p_s * logits.exp()).sum()),
@@ -53,7 +54,8 @@ def measure(path: Path) -> dict[str, float]:
 
 @torch.no_grad()
 def scored(net: nn.Module, images: Tensor) -> Tensor:
-    return torch.cat([net(batch).logits for batch in images.split(BATCH)]).double()
+    logits = [net(batch.to(device_of(net))).logits.cpu() for batch in images.split(BATCH)]
+    return torch.cat(logits).double()
 
 
 def fitted(logits: Tensor, p_s: Tensor) -> tuple[float, float]:
@@ -79,7 +81,7 @@ def page(stored: Stored) -> str:
     lines = [
         *head("A critic of weighted reals beside the truth", stored),
         "Its logit should be the log of a sample's share in the data over its share in the draws,",
-        "which is known. Exact: by group; critic: its mean logit of the group's training samples.",
+        "which is known. Exact: its mean over a group's training samples; critic: of its logit.",
         "Mean ratio: of e^logit over weighted draws, 1 if right. Slope and offset: of the line on",
         "its logits that tells uniform from weighted draws best, 1 and 0 if nothing is amiss.",
         f"Green made, and kept by rejection: of {N:,} images, whose green channel is the brighter",
@@ -102,7 +104,7 @@ def main() -> None:
     runs = read("undo").get("runs", {})
     for name in asked.names:
         runs[name] = measure(asked.runs / name)
-    scale = "cpu: 10,000 digits of which 100 are green, float32"
+    scale = f"the runs' own; {N:,} images drawn of each"
     keep("undo", {**about(f"undo.py {' '.join(runs)}", scale=scale), "runs": runs}, page)
 
 

@@ -47,9 +47,9 @@ def look(run: RunDir) -> dict[str, Any]:
         found = diagnosis.diagnose(iter(records), score, grouping)
         share = next(group.weight_share for group in found.groups if group.name == found.rare)
         rules[name] = {"weight": share, "auc": found.auc["score"] if found.auc else None}
-    about = {"mode": settings.record.mode, "n_records": len(records), "seed": settings.seed,
+    how = {"mode": settings.record.mode, "n_records": len(records), "seed": settings.seed,
              "steps": settings.phase1_steps, "share": float(is_rare.mean())}  # fmt: skip
-    return {**about, **means, "rules": rules}
+    return {**how, **means, "rules": rules}
 
 
 def page(stored: Stored) -> str:
@@ -81,7 +81,9 @@ def main() -> None:
     runs = read("weights").get("runs", {})
     for name in asked.names:
         runs[name] = look(RunDir(asked.runs / name))
-    scale = "1% in the minor group; 15,000 steps of phase 1: the paper's, 3,000: cpu"
+    shares, steps = ({x[key] for x in runs.values()} for key in ("share", "steps"))
+    scale = (f"{' and '.join(f'{share:.0%}' for share in sorted(shares))} in the minor group, "
+             f"{' and '.join(f'{n:,}' for n in sorted(steps))} steps of phase 1")  # fmt: skip
     keep("weights", {**about(f"weights.py {' '.join(runs)}", scale=scale), "runs": runs}, page)
 
 

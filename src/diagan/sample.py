@@ -1,7 +1,8 @@
 """Draw from a finished run: its generator, and rejection with its unbiased discriminator."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -65,14 +66,17 @@ class TrainedGenerator:
             batches = samples.split(at_once(self.shape, BATCH))
             return torch.cat([self.d(x.to(device_of(self.d))).logits.cpu() for x in batches])
 
-    def settle_on_fakes(self) -> None:
-        """D's BatchNorm as over a burn-in in train mode, dropout included."""
+    def settled_on_fakes(self) -> "TrainedGenerator":
+        """With a D whose BatchNorm knows fakes alone, as many as a burn-in has, dropout included.
+
+        The published evaluation of the digits does so by a running mean, and to G as well.
+        """
         r, source = self.config.rejection, torch.Generator().manual_seed(0)
-        starts = range(0, r.burn_in, r.batch_size)
-        fakes = (self.generate(r.batch_size, source).to(device_of(self.d)) for _ in starts)
+        d, starts = deepcopy(self.d), range(0, r.burn_in, r.batch_size)
         with torch.random.fork_rng():
             seed_torch(0, "reject/settle")
-            settle(self.d, fakes)
+            settle(d, (self.generate(r.batch_size, source).to(device_of(d)) for _ in starts))
+        return replace(self, d=d)
 
     def rejection_sampler(self, seed: int = 0, budget: float | None = None) -> RejectionSampler:
         if not self.is_ldr:
@@ -86,8 +90,9 @@ class TrainedGenerator:
                 f"{self.config.methods.packing} at once; sample with --no-drs"
             )
         r = self.config.rejection
+        judge = self.settled_on_fakes() if r.statistics == "fakes" else self
         return RejectionSampler(
-            self.generate, self.ldr, batch_size=r.batch_size, burn_in=r.burn_in,
+            self.generate, judge.ldr, batch_size=r.batch_size, burn_in=r.burn_in,
             percentile=r.percentile, epsilon=r.epsilon, gamma=r.gamma,
             budget=r.budget if budget is None else budget, seed=seed,
         )  # fmt: skip
@@ -160,10 +165,7 @@ def load_at(run: RunDir, arm: str, step: int) -> TrainedGenerator:
         settle_generator(g, settings.network.latent)
     has_head = names == ["D"] and LOGISTIC_HEAD in ds[0].heads
     rejects_by = "logistic head" if has_head else " and ".join(names)
-    trained = TrainedGenerator(g, d, settings, arm, step, rejects_by, shape)
-    if settings.rejection.statistics == "fakes":
-        trained.settle_on_fakes()
-    return trained
+    return TrainedGenerator(g, d, settings, arm, step, rejects_by, shape)
 
 
 def load_pair(

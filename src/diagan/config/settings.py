@@ -100,8 +100,8 @@ class Rejection:
     budget: float | None = None
     """Proposals for a kept sample, spent as well as can be instead of by gamma."""
     statistics: Literal["training", "fakes"] = "training"
-    """Of D's BatchNorm while it rejects: as training left them, or taken anew over the burn-in's
-    fakes, as the published evaluation of the digits does."""
+    """Of D's BatchNorm while it rejects: as training left them, or taken anew over fakes, as in
+    the published evaluation of the digits."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ DEPARTURES = Table(
             departure("constant learning rate", CONSTANT),
             departure("the published command: these two, 10,000 digits", ("score.k", 1.0), CONSTANT,
                       ("data.n", 10_000)),
-            departure("k = 1, exponent 3, as first released", *FIRST_RELEASE),
+            departure("k = 1, exponent 3", *FIRST_RELEASE),
             departure("k = 1, exponent 3, without rejection", *FIRST_RELEASE, arm="weighted"),
             departure("k = 1, exponent 3, constant learning rate", *FIRST_RELEASE, CONSTANT),
             departure("k = 1, exponent 3, constant rate, without rejection", *FIRST_RELEASE,

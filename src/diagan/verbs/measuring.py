@@ -78,7 +78,7 @@ class Reproduce:
     seeds: tuple[int, ...] = ()
     """Which seeds (default: as many as the paper has trials)."""
     rows: Annotated[tuple[str, ...], arg(metavar="ROW ...")] = ()
-    """Only these, by name or how they begin (default: all; below the paper's scale, the quick)."""
+    """Only these, by name or how they begin (default: all; below the paper's scale, a few)."""
     columns: Annotated[tuple[str, ...], arg(metavar="COLUMN ...")] = ()
     """Only these, likewise."""
     time_left: Annotated[str | None, arg(metavar="TIME")] = None
