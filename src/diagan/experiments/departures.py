@@ -33,6 +33,7 @@ DEPARTURES = Table(
             departure("rejecting by statistics of fakes", ("rejection.statistics", "fakes")),
             departure("k = 1", ("score.k", 1.0)),
             departure("constant learning rate", CONSTANT),
+            departure("plain GAN, constant learning rate", CONSTANT, arm="plain"),
             departure("the published command: these two, 10,000 digits", ("score.k", 1.0), CONSTANT,
                       ("data.n", 10_000)),
             departure("k = 1, exponent 3", *FIRST_RELEASE),
