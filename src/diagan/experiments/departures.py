@@ -17,7 +17,8 @@ ROBUST, EFFECTIVE = (("preset", "robust"),), (("preset", "effective"),)
 STRONG_R1 = (("penalty.r1", 1.0), ("penalty.every", 4), ("penalty.r1_from", "phase2"))
 JOINT = (*EFFECTIVE, ("critic.forward", "joint"))
 # A critic that sees no fakes cannot know them by their flaws.
-OF_REALS = (*JOINT, ("critic.fakes", "reals"))
+CRITIC_OF_REALS = (("critic.forward", "joint"), ("critic.fakes", "reals"))
+OF_REALS = (*EFFECTIVE, *CRITIC_OF_REALS)
 
 DEPARTURES = Table(
     "departures",
@@ -41,6 +42,8 @@ DEPARTURES = Table(
             departure("k = 1, exponent 3, constant learning rate", *FIRST_RELEASE, CONSTANT),
             departure("k = 1, exponent 3, constant rate, without rejection", *FIRST_RELEASE,
                       CONSTANT, arm="weighted"),
+            departure("k = 1, exponent 3, constant rate, joint critic of weighted reals",
+                      *FIRST_RELEASE, CONSTANT, *CRITIC_OF_REALS),
             departure("bfloat16", ("precision", "bfloat16")),
             departure("float32", ("precision", "float32")),
             departure("centred records", ("score.centre", "median")),
