@@ -13,6 +13,7 @@ from diagan.errors import UserError
 from diagan.rundir import (
     RunDir,
     append_line,
+    command_line,
     cut_lines,
     locked,
     open_run,
@@ -149,3 +150,10 @@ def test_one_process_at_a_time(tmp_path):
         other.wait()
     with locked(run):
         pass
+
+
+@pytest.mark.parametrize("program", ["/a/bin/diagan", "/a/src/diagan/__main__.py"])
+def test_the_command_is_as_a_person_types_it(program, monkeypatch):
+    """`python -m diagan` was told as __main__.py."""
+    monkeypatch.setattr("sys.argv", [program, "run", "demo", "--seed", "3"])
+    assert command_line() == "diagan run demo --seed 3"

@@ -206,4 +206,7 @@ def versions() -> dict[str, str]:
 
 
 def command_line() -> str:
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    program = Path(sys.argv[0])
+    # By `python -m diagan` or torchrun it is src/diagan/__main__.py.
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    return " ".join([name, *sys.argv[1:]])
