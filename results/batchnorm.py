@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from pages import Stored, about, arguments, head, keep, read
+from pages import Stored, add_runs, head
 from torch import Tensor
 
 from diagan.data import as_input
@@ -84,16 +84,8 @@ def page(stored: Stored) -> str:
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("names", nargs="+", metavar="RUN/ARM")
-    asked = parser.parse_args()
-    runs = read("batchnorm").get("runs", {})
-    for name in asked.names:
-        run, _, arm = name.partition("/")
-        runs[name] = measure(asked.runs / run, arm)
     scale = f"the runs' own; {N_BATCHES * BATCH:,} reals and as many fakes"
-    told = about(f"batchnorm.py {' '.join(runs)}", scale=scale)
-    keep("batchnorm", {**told, "runs": runs}, page)
+    add_runs("batchnorm", __doc__, lambda x: measure(x.parent, x.name), lambda _: scale, page)
 
 
 if __name__ == "__main__":

@@ -40,3 +40,16 @@ def keep(name: str, stored: Stored, page: Callable[[Stored], str]) -> None:
     (HERE / f"{name}.json").write_text(json.dumps(stored, indent=1) + "\n")
     (HERE / f"{name}.md").write_text(page(stored))
     print(page(stored))
+
+
+def add_runs(
+    name: str, script: str | None, measure: Callable[[Path], Any],
+    scale: Callable[[Stored], str], page: Callable[[Stored], str],
+) -> None:  # fmt: skip
+    """For a script that reads runs: those named on the command line, beside what is stored."""
+    parser = arguments(script)
+    parser.add_argument("names", nargs="+", metavar="RUN")
+    asked = parser.parse_args()
+    runs = read(name).get("runs", {}) | {run: measure(asked.runs / run) for run in asked.names}
+    told = about(f"{name}.py {' '.join(runs)}", scale=scale(runs))
+    keep(name, {**told, "runs": runs}, page)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 from budget import green
-from pages import Stored, about, arguments, head, keep, read
+from pages import Stored, add_runs, head
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
@@ -98,14 +98,7 @@ def page(stored: Stored) -> str:
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("names", nargs="+", metavar="RUN")
-    asked = parser.parse_args()
-    runs = read("undo").get("runs", {})
-    for name in asked.names:
-        runs[name] = measure(asked.runs / name)
-    scale = f"the runs' own; {N:,} images drawn of each"
-    keep("undo", {**about(f"undo.py {' '.join(runs)}", scale=scale), "runs": runs}, page)
+    add_runs("undo", __doc__, measure, lambda _: f"the runs' own; {N:,} images drawn of each", page)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ and .md what they do not have yet.
 from typing import Any
 
 import numpy as np
-from pages import Stored, about, arguments, head, keep, read
+from pages import Stored, add_runs, head
 
 from diagan import diagnosis, ldr
 from diagan.config import Score
@@ -74,17 +74,14 @@ def page(stored: Stored) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("names", nargs="+", metavar="RUN")
-    asked = parser.parse_args()
-    runs = read("weights").get("runs", {})
-    for name in asked.names:
-        runs[name] = look(RunDir(asked.runs / name))
+def scale(runs: Stored) -> str:
     shares, steps = ({x[key] for x in runs.values()} for key in ("share", "steps"))
-    scale = (f"{' and '.join(f'{share:.0%}' for share in sorted(shares))} in the minor group, "
-             f"{' and '.join(f'{n:,}' for n in sorted(steps))} steps of phase 1")  # fmt: skip
-    keep("weights", {**about(f"weights.py {' '.join(runs)}", scale=scale), "runs": runs}, page)
+    return (f"{' and '.join(f'{share:.0%}' for share in sorted(shares))} in the minor group, "
+            f"{' and '.join(f'{n:,}' for n in sorted(steps))} steps of phase 1")  # fmt: skip
+
+
+def main() -> None:
+    add_runs("weights", __doc__, lambda path: look(RunDir(path)), scale, page)
 
 
 if __name__ == "__main__":
