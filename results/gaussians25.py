@@ -3,19 +3,18 @@
     python results/gaussians25.py [--seeds 0 1 2] [--steps N]
 
 Writes results/gaussians25-seedN.json and .png as each seed ends; a seed that is there is not run
-again. results/gaussians25.json sums up all that are there.
+again. results/gaussians25.json and .md sum up all that are there.
 """
 
 import argparse
 import json
-import time
 from collections import deque
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib
 import numpy as np
 import torch
+from pages import HERE, Stored, about, head, keep
 
 from diagan import ldr
 from diagan.data import as_input, load_dataset
@@ -30,7 +29,6 @@ from diagan.train import Game, train
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-HERE = Path(__file__).parent
 N_MODES, N_FAKE, WINDOW = 25, 10_000, 50
 STD = 0.05 / 2.828
 FAIR = N_FAKE / N_MODES
@@ -87,9 +85,9 @@ def measure(seed: int, steps: int | None) -> dict:
     game.parts = compose([game.parts, Parts(observers=(observer,))])
     train(game, config.steps)
     return {
-        "command": f"python results/gaussians25.py --seeds {seed}",
-        "date": time.strftime("%Y-%m-%d"),
-        "scale": "paper" if steps is None else f"{steps} steps",
+        **about(
+            f"gaussians25.py --seeds {seed}", scale="paper" if steps is None else f"{steps} steps"
+        ),
         "precision": config.precision,
         "boxes": watch.boxes,
         "rows": watch.rows,
@@ -153,20 +151,51 @@ def draw(found: dict, seed: int) -> None:
     figure.savefig(HERE / f"gaussians25-seed{seed}.png", dpi=80)
 
 
-def sum_up(by_seed: dict[int, dict]) -> dict:
-    found = {
-        "command": f"python results/gaussians25.py --seeds {' '.join(map(str, by_seed))}",
-        "date": time.strftime("%Y-%m-%d"),
-        "scale": " and ".join(sorted({one["scale"] for one in by_seed.values()})),
-        "short": f"fewer than {SHORT * FAIR:.0f} high-quality points of {N_FAKE:,}",
+def sum_up(by_seed: dict[int, dict]) -> Stored:
+    return {
+        **about(f"gaussians25.py --seeds {' '.join(map(str, by_seed))}",
+                scale=" and ".join(sorted({one["scale"] for one in by_seed.values()})),
+                short=f"fewer than {SHORT * FAIR:.0f} high-quality points of {N_FAKE:,}"),
+        "date": max(one["date"] for one in by_seed.values()),
         "all_seeds": verdict([one["rows"] for one in by_seed.values()]),
         "by_seed": {
             str(seed): {"end": one["rows"][-1], **verdict([one["rows"]])}
             for seed, one in by_seed.items()
         },
-    }
-    (HERE / "gaussians25.json").write_text(json.dumps(found, indent=1) + "\n")
-    return found
+    }  # fmt: skip
+
+
+COLUMNS = ("seed", "records, window filled", "short modes, all records", "short at the end",
+           "AUC of LDRM for short modes, within a record", "pooled",
+           "rank correlation of LDRM and count")  # fmt: skip
+AUCS = ("auc_within_record", "auc_pooled")  # there where a mode was ever short
+
+
+def page(stored: Stored) -> str:
+    rows = {**stored["by_seed"], "all": stored["all_seeds"]}
+    return "\n".join([
+        *head("25 Gaussians (the paper's Figure 2)", stored),
+        f"At every record: LDRM of each mode over the last {WINDOW}, and its high-quality points",
+        f"among {N_FAKE:,} fakes. A mode is short where it has under a tenth of its fair share.",
+        "",
+        f"| {' | '.join(COLUMNS)} |",
+        "| --- " * len(COLUMNS) + "|",
+        *(f"| {' | '.join(cells(seed, found))} |" for seed, found in rows.items()),
+        "",
+        *(f"![seed {seed}](gaussians25-seed{seed}.png)" for seed in stored["by_seed"]),
+    ]) + "\n"  # fmt: skip
+
+
+def cells(seed: str, found: dict) -> list[str]:
+    at_end = np.array(found["end"]["high_quality"]) < SHORT * FAIR if "end" in found else None
+    return [
+        seed,
+        f"{found['n_records']:,}",
+        f"{found['n_short']:,} of {found['n']:,}",
+        "" if at_end is None else f"{at_end.sum()} of {N_MODES}",
+        *(f"{found[name]:.3f}" if name in found else "" for name in AUCS),
+        f"{found['rank_correlation_of_ldrm_and_count']:.2f}",
+    ]
 
 
 def main() -> None:
@@ -182,8 +211,8 @@ def main() -> None:
             draw(found, seed)
     files = sorted(HERE.glob("gaussians25-seed*.json"))
     seeds = {int(file.stem.removeprefix("gaussians25-seed")): file for file in files}
-    found = sum_up({seed: json.loads(file.read_text()) for seed, file in seeds.items()})
-    print(json.dumps(found["all_seeds"], indent=1))
+    by_seed = {seed: json.loads(file.read_text()) for seed, file in seeds.items()}
+    keep("gaussians25", sum_up(by_seed), page)
 
 
 if __name__ == "__main__":

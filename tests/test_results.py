@@ -93,7 +93,7 @@ def test_every_table_is_what_the_stored_runs_give(name):
 
 
 SCRIPTS = {"demo": "demo_seeds"}  # where it is not called as its page
-WITHOUT = {"README", "benchmarks", "quality", "gaussians25"}  # by commands, or written by hand
+WITHOUT = {"README", "benchmarks", "quality"}  # by commands of their own
 
 
 @pytest.mark.parametrize("name", sorted({file.stem for file in RESULTS.glob("*.md")} - WITHOUT))
