@@ -1,9 +1,9 @@
 """Does one look at D predict LDRV (Eq. 4, 5)? Ranks of predicted against recorded LDRV.
 
-    python results/theory.py [--runs DIR] [RUN ...]
+    python results/theory.py RUN ... [--runs DIR]
 
-Reads the finished gaussian_3-seedN of DIR and any further run folders that have a record; trains
-nothing. The figures go to results/theory.json and .md.
+Reads finished run folders that have a record, adds them to what is stored, and trains nothing. The
+figures go to results/theory.json and .md.
 """
 
 from dataclasses import replace
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import Stored, about, arguments, head, keep
+from pages import Stored, add_runs, head
 from scipy.stats import spearmanr
 
-from diagan import checkpoint, config, ldr
+from diagan import config, ldr
 from diagan.checkpoint_diagnosis import Look, fakes, from_look, ldr_pass, ldrv_pass, looking
 from diagan.data import Dataset, load_dataset
 from diagan.diagnosis import Grouping, diagnose
 from diagan.record import LdrRecord
-from diagan.rundir import RunDir, open_run
+from diagan.rundir import open_run
 from diagan.sample import load_at
 
 WINDOW = 50  # the last records
@@ -37,8 +37,9 @@ def minor_over_major(data: Dataset, ldrv: np.ndarray) -> float:
     return ldr.auc(ldrv[chosen], data.groups[chosen] == data.rare)
 
 
-def measure(run: RunDir) -> dict[str, Any]:
+def measure(path: Path) -> dict[str, Any]:
     """Ranks at the end of phase 1, where the window of the record ends too."""
+    run = open_run(path)
     settings = config.loads(run.config.read_text(), str(run.config))
     data = load_dataset(settings.data, seed=settings.seed, root=settings.data_root)
     record = LdrRecord(run.record, data.n, fingerprint=data.fingerprint)
@@ -79,7 +80,7 @@ def measure(run: RunDir) -> dict[str, Any]:
 
 
 def page(stored: Stored) -> str:
-    by_run = stored["by_run"]
+    runs = stored["runs"]
     lines = [
         *head("Predicted LDRV (Eq. 4, 5) against recorded LDRV", stored),
         f"D at the end of phase 1 in eval mode, as many fakes as reals; the last {WINDOW} records.",
@@ -91,7 +92,7 @@ def page(stored: Stored) -> str:
         "| run | s_0 | rank correlation | AUC predicted | AUC recorded |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for run, found in by_run.items():
+    for run, found in runs.items():
         recorded = " / ".join(f"{found['auc_recorded'][how]:.3f}" for how in CENTRES)
         for name in PRIORS:
             ranks = " / ".join(f"{found['rank_correlation'][how][name]:.2f}" for how in CENTRES)
@@ -105,28 +106,19 @@ def page(stored: Stored) -> str:
         "| run | from | LDRM | LDRV | score |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for run, found in by_run.items():
+    for run, found in runs.items():
         for source, auc in found["diagnosis_auc"].items():
             numbers = " | ".join(f"{auc[name]:.3f}" for name in ("ldrm", "ldrv", "score"))
             lines.append(f"| {run} | {source} | {numbers} |")
     return "\n".join(lines) + "\n"
 
 
-def is_finished(run: RunDir) -> bool:
-    settings = config.loads(run.config.read_text(), str(run.config))
-    return settings.phase1_steps in checkpoint.steps(run.checkpoints, "phase1")
+def scale(_: Stored) -> str:
+    return "the runs' own; float32 features, float64 statistics"
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("more", nargs="*", type=Path, metavar="RUN")
-    args = parser.parse_args()
-    gaussians = [open_run(path) for path in sorted(args.runs.glob("gaussian_3-seed*"))]
-    runs = [run for run in gaussians if is_finished(run)] + [open_run(path) for path in args.more]
-    by_run = {run.path.name: measure(run) for run in runs}
-    names = " ".join(path.name for path in args.more)
-    told = about(f"theory.py {names}", precision="float32 features, float64 statistics")
-    keep("theory", {**told, "by_run": by_run}, page)
+    add_runs("theory", __doc__, measure, scale, page)
 
 
 if __name__ == "__main__":
