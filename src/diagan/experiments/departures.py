@@ -13,6 +13,8 @@ def departure(name: str, *changes: tuple[str, object], arm: str = "weighted+drs"
 CONSTANT = ("optim.decay", "none")
 # The first release raised scores to a power before the ratio clip (FACTS 2).
 FIRST_RELEASE = (("score.k", 1.0), ("score.exponent", 3.0))
+FIRST_COMMAND = (*FIRST_RELEASE, CONSTANT)
+FEW = ("data.n", 10_000)  # the published commands' digits
 ROBUST, EFFECTIVE = (("preset", "robust"),), (("preset", "effective"),)
 STRONG_R1 = (("penalty.r1", 1.0), ("penalty.every", 4), ("penalty.r1_from", "phase2"))
 JOINT = (*EFFECTIVE, ("critic.forward", "joint"))
@@ -36,14 +38,17 @@ DEPARTURES = Table(
             departure("constant learning rate", CONSTANT),
             departure("plain GAN, constant learning rate", CONSTANT, arm="plain"),
             departure("the published command: these two, 10,000 digits", ("score.k", 1.0), CONSTANT,
-                      ("data.n", 10_000)),
+                      FEW),
             departure("k = 1, exponent 3", *FIRST_RELEASE),
             departure("k = 1, exponent 3, without rejection", *FIRST_RELEASE, arm="weighted"),
-            departure("k = 1, exponent 3, constant learning rate", *FIRST_RELEASE, CONSTANT),
-            departure("k = 1, exponent 3, constant rate, without rejection", *FIRST_RELEASE,
-                      CONSTANT, arm="weighted"),
+            departure("k = 1, exponent 3, constant learning rate", *FIRST_COMMAND),
+            departure("k = 1, exponent 3, constant rate, without rejection", *FIRST_COMMAND,
+                      arm="weighted"),
             departure("k = 1, exponent 3, constant rate, joint critic of weighted reals",
-                      *FIRST_RELEASE, CONSTANT, *CRITIC_OF_REALS),
+                      *FIRST_COMMAND, *CRITIC_OF_REALS),
+            departure("that, 10,000 digits", *FIRST_COMMAND, *CRITIC_OF_REALS, FEW),
+            departure("that, 10,000 digits, without rejection", *FIRST_COMMAND, *CRITIC_OF_REALS,
+                      FEW, arm="weighted"),
             departure("bfloat16", ("precision", "bfloat16")),
             departure("float32", ("precision", "float32")),
             departure("centred records", ("score.centre", "median")),
