@@ -19,7 +19,8 @@ demo: $(VENV)/installed
 	$(BIN)/diagan demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/pytest
+	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest -m slow
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -48,6 +48,7 @@ def coded(labels):
 # --- classifiers ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("side", "channels"), [(16, 3), (8, 1)])
 def test_a_small_classifier_learns(side, channels):
     classifier = fit_small("right", *squares(300, 0, side, channels), seed=0, epochs=3)
@@ -236,6 +237,7 @@ def test_attributes_under_95_percent_are_left_out_with_a_sentence():
     assert "balanced 79.2%" in left_out["Big Nose"] and "95%" in left_out["Big Nose"]
 
 
+@pytest.mark.slow
 def test_real_digits():
     """Zeros and ones told apart, in either colour."""
     data = load_dataset(DemoDigits(n=4000, majority=0.5), seed=0)

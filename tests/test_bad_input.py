@@ -190,6 +190,7 @@ def test_folders(make: Callable[[Path], None], told: str, here: Path, refused: R
     assert tree(here) == before
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_too_small(here: Path, refused: Refused):
     (here / "photos").mkdir()
     for shade in range(12):
@@ -200,6 +201,7 @@ def test_a_budget_that_is_too_small(here: Path, refused: Refused):
     assert tree(here) == before
 
 
+@pytest.mark.slow
 def test_too_few_sightings_in_a_folder_are_told_before_training(here: Path, refused: Refused):
     """Were told after all of phase 1."""
     (here / "photos").mkdir()
@@ -315,6 +317,7 @@ def test_a_diagnosis_out_of_range(run: Path, refused: Refused, flag: str):
     assert tree(run) == before
 
 
+@pytest.mark.slow
 def test_weights_that_sum_to_zero(run: Path):
     with pytest.raises(UserError, match="all 5 weights are zero"):
         WeightedStream(np.zeros(5), seed=0)
@@ -366,6 +369,7 @@ def test_a_checkpoint_with_a_file_missing(run: Path, refused: Refused):
     assert "weighted-000010 has no D.optim.safetensors; delete this folder" in told
 
 
+@pytest.mark.slow
 def test_the_advice_for_a_bad_checkpoint_is_good(run: Path, finished_run: Path):
     """Deleted, the run goes on from the one before, to the same end."""
     command = go_on(run)
@@ -409,6 +413,7 @@ def no_file_larger_than(n_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.slow
 def test_a_full_disk_while_a_checkpoint_is_written(run: Path, finished_run: Path, refused: Refused):
     command = go_on(run)
     old = {path: path.read_bytes() for path in run.glob("checkpoints/*/*")}

@@ -112,6 +112,7 @@ def test_flags_override_the_experiment(asked: list):
     assert (path, budget) == ("somewhere", None)
 
 
+@pytest.mark.slow
 def test_no_flags_no_changes(asked: list):
     for name in EXPERIMENTS:
         cli.main(["run", name])
@@ -185,6 +186,7 @@ def test_a_config_file_is_the_base_that_flags_override(asked: list, tmp_path: Pa
 # --- the way back --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_config_json_runs_again_to_the_same_end(
     finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -26,6 +26,7 @@ def small_root(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_real_images_in_order(data_root, tmp_path):
     (tmp_path / "cifar10").mkdir()
     tables = {}

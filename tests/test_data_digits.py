@@ -57,6 +57,7 @@ def raw_images(root, name, split):
 # --- the real data -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_colored_mnist_counts_colours_and_pixels(data_root):
     data = load_dataset(ColoredMnist(), seed=0, root=data_root)
     assert data.values.shape == (60_000, 3, 32, 32)

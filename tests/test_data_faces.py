@@ -63,7 +63,7 @@ def test_an_attribute_is_seen_on_nearly_every_face(name):
     assert np.mean([changed.mean() > 0.01 for changed in changes]) > 0.9
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(NAMES), size=st.sampled_from([16, 32, 64]))
 @example(seed=332238, name="moustache", size=64)  # a small face: 0.98 % of the pixels
 def test_an_attribute_changes_its_place_and_nothing_else(seed, name, size):

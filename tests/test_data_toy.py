@@ -56,7 +56,7 @@ def test_the_draw_is_the_seeds_and_heldout_is_fresh(config):
     assert (first.n, first.shape, first.is_image) == (1_000, (2,), False)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.integers(0, 255), min_size=1, max_size=8), st.integers(0, 7))
 def test_fingerprint_sees_every_byte_and_the_shape(levels, where):
     array = np.array(levels, dtype=np.uint8)

@@ -49,6 +49,7 @@ def test_a_generator_takes_and_gives_what_is_on_the_cpu(experiment):
         assert trained.ldr(images).device.type == "cpu"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["classifier", "discriminator", "inception"])
 def test_an_extractor_takes_and_gives_what_is_on_the_cpu(name):
     if name == "classifier":

@@ -119,7 +119,7 @@ def test_weights_that_came_out_uniform_are_told():
     assert not diagnose(noise[:, 1:] ** 2, Score(k=3.0, clip="floor", exponent=2)).warnings
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**31), st.sampled_from(["cap", "floor"]), st.floats(0, 10))
 def test_weights_follow_the_score(seed, clip, k):
     records = np.random.default_rng(seed).normal(0, 2, (6, 40))

@@ -77,6 +77,7 @@ def test_evaluate_a_run(finished_run, tmp_path):
     assert len(read_lines(RunDir(run).metrics)) == len(stored)  # the same anew, nothing twice
 
 
+@pytest.mark.slow
 def test_points_need_no_extractor(tmp_path):
     run = pipeline.run(POINTS, tmp_path / "run").path
     lines = evaluate_run(run, ["fid100_train", "pr100_k3"])

@@ -186,6 +186,7 @@ def narrow(width):
     return type(width)(width / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_two_steps_of_each_phase(name):
     c = replace(at_scale(find(name), "smoke"), device="cpu", precision="float32")

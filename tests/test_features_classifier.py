@@ -132,6 +132,7 @@ def settings(tmp_path):
     return Settings("mnist_fmnist", tmp_path / "out.safetensors", epochs=4, batch_size=8)
 
 
+@pytest.mark.slow
 def test_it_learns_and_measures(settings):
     data = easy()
     net, epochs, minutes = train(settings, data)

@@ -70,6 +70,7 @@ def test_images_of_any_size_and_grey_ones(extractors, shape):
             assert torch.equal(seen[:, 0], seen[:, 2])
 
 
+@pytest.mark.slow
 def test_batches_change_nothing(extractors):
     images = np.random.default_rng(0).integers(0, 256, (3, 1, 8, 8), dtype=np.uint8)
     whole, parts = (list(extract(extractors["tf1"], images, size)) for size in (3, 2))
@@ -80,7 +81,7 @@ def test_batches_change_nothing(extractors):
 
 
 @given(n=st.integers(1, 40), size=st.integers(1, 40))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_tf1_resize_looks_up_the_corner_and_goes_straight_between(n, size):
     ramp = torch.arange(float(n)).view(1, 1, n, 1).expand(1, 1, n, n)
     found = resize_tf1(ramp, size)[0, 0]
@@ -89,6 +90,7 @@ def test_tf1_resize_looks_up_the_corner_and_goes_straight_between(n, size):
     assert torch.equal(resize_tf1(ramp, n), ramp)
 
 
+@pytest.mark.slow
 def test_only_the_public_weights_as_published_are_comparable(weights):
     def make(known, resize):
         return InceptionFeatures(weights, "ab" * 32, known=known, resize=resize)

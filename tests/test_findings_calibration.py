@@ -47,7 +47,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says():
     assert 87 <= inside <= 100  # 95 expected, sd 2.2
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(0.2, 5), st.floats(-3, 3), st.integers(0, 5))
 def test_scale_and_offset_laws(scale, shift, seed):
     real, fake = true_ldrs(200, seed=seed)

@@ -48,7 +48,7 @@ def test_no_cluster_is_smaller_than_a_kind_can_be():
     assert np.bincount(cluster(x).member).min() >= MIN_CLUSTER
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10), st.floats(0.1, 10), st.floats(-50, 50))
 def test_neither_scale_nor_place_matters(seed, scale, shift):
     x, _ = blobs([30, 20], apart=4, seed=seed)

@@ -50,6 +50,7 @@ def test_a_rare_group_is_clean(digits):
     assert np.sum(found != "") == 100
 
 
+@pytest.mark.slow
 def test_a_thin_group_of_much_the_same_pictures_is_clean():
     """Was called junk: faces are much alike, and those of a rare skin twice as far apart."""
     faces = load_dataset(DrawnFaces(n=2_000), seed=0)
@@ -160,7 +161,7 @@ def test_the_summary_counts_the_columns(digits):
     assert np.array_equal(columns["cluster"] >= 0, columns["flag"] == "rare")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(K + 1, 40), st.integers(1, 6), st.integers(0, 100))
 def test_nearest_is_what_brute_force_finds(n, dim, seed):
     x = np.random.default_rng(seed).normal(size=(n, dim)).astype(np.float32)

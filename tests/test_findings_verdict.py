@@ -211,7 +211,7 @@ anything = st.builds(
 
 
 @given(anything)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_there_is_always_a_verdict_and_it_does_not_contradict_itself(e):
     found = verdict(e)
     assert found
@@ -228,7 +228,7 @@ def test_there_is_always_a_verdict_and_it_does_not_contradict_itself(e):
 
 
 @given(st.floats(0.02, 0.5), shares, shares)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_making_less_of_a_group_never_looks_better(of_data, first, second):
     order = ["dropped", "under_represented", "not_sure", "fine"]
     more, less = max(first, second) * of_data, min(first, second) * of_data
@@ -335,6 +335,7 @@ def judged(values, modes, fake):
     return verdict(known(*found, repetition=Estimate(*repeats)))[0]
 
 
+@pytest.mark.slow
 def test_gans_of_two_dimensions():
     values, modes = points([0.4, 0.35, 0.25])
     assert judged(values, modes, gan_on(values)).kind == "fine"

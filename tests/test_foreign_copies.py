@@ -57,7 +57,7 @@ def test_a_flat_image_many_times_is_one_family():
     assert len(set(families(flat))) == 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 9))
 def test_reduced_keeps_the_mean_of_equal_parts(height, width, side):
     image = np.random.default_rng(height).integers(0, 256, (1, 2, height, width), np.uint8)

@@ -57,6 +57,7 @@ def diagnosed(sets, tmp_path_factory):
     return found, RunDir(out)
 
 
+@pytest.mark.slow
 def test_what_the_fakes_lack_is_found(diagnosed):
     found, run = diagnosed
     assert found.rare == "blue" and found.auc["score"] > 0.95
@@ -85,6 +86,7 @@ def test_the_folder_is_like_that_of_a_run(diagnosed):
     assert read_json(run.provenance)["data"]["n"] == 200
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_report_and_says_that_few_images_tell_little(
     sets, tmp_path, capsys, monkeypatch
 ):

@@ -122,6 +122,7 @@ def test_training_reals_score_no_less_than_held_out_ones(missing):
     assert looks["train"].mean() > looks["heldout"].mean() - 0.05
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_record():
     (real, _), (fake, _) = squares(60, 6, 0.1), squares(50, 7, 0.0)
     quick = replace(QUICK, n_records=2, window=2)
@@ -194,7 +195,7 @@ def test_shares_from_a_known_ratio():
     np.testing.assert_allclose(generated_shares(ratio, groups, 2), [0.98, 0.02])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.floats(-5, 5), min_size=12, max_size=40), st.floats(-9, 9))
 def test_shares_sum_to_one_and_no_offset_matters(values, offset):
     ratio = np.array(values)

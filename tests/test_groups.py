@@ -47,7 +47,7 @@ def test_ties_go_to_the_nearest():
     assert probe.accuracy == 0  # nobody has a neighbour of the own group
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.integers(1, 5))
 def test_prediction_equals_brute_force(seed, k):
     rng = np.random.default_rng(seed)

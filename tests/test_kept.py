@@ -37,6 +37,7 @@ def without_records(world, c, path):
     return other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["eval", "train"])
 @pytest.mark.parametrize("head", [False, True])
 def test_a_record_of_a_d_that_was_kept_is_the_one_it_would_have_taken(mode, head, tmp_path):

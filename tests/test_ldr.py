@@ -20,7 +20,7 @@ from diagan.ldr import (
 
 logits = st.floats(-50, 50, width=32)
 score_lists = st.lists(st.floats(-5, 500), min_size=1, max_size=30)
-few = settings(max_examples=50, deadline=None)
+few = settings(max_examples=50)
 
 # Four samples, worked by hand, k = 3:
 #   LDRM    2      -1      0.5     0

@@ -112,6 +112,7 @@ def test_two_processes_alter_their_slices_as_one_alters_the_whole():
     assert torch.equal(torch.stack(slices, dim=1).flatten(0, 1), whole)
 
 
+@pytest.mark.slow
 def test_the_gradient_passes_to_the_images():
     images = torch.rand(4, 3, 8, 8, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: ALL.alter(x, turn_at()), (images,))

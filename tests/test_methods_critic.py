@@ -17,6 +17,7 @@ LONGER = replace(POINTS, data=SingleGaussian(n=400), steps=600, phase1_share=0.2
                  critic=Critic(fakes="reals", forward="joint"))  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heavy", [4.0, 0.5])
 def test_of_reals_it_learns_what_the_weights_did(heavy):
     """log p_data / p_s is known: one side is drawn `heavy` times as often as the other."""

@@ -88,6 +88,7 @@ def test_it_goes_on_after_an_interruption_and_into_phase_2(tmp_path):
     assert same(dict(fresh.parts.state), saved(whole))
 
 
+@pytest.mark.slow
 def test_the_average_is_what_is_drawn_from(tmp_path):
     config = with_ema(replace(DIGITS, phase1_share=1.0), 0.5)
     run = pipeline.run(config, tmp_path / "run")
@@ -99,6 +100,7 @@ def test_the_average_is_what_is_drawn_from(tmp_path):
     assert np.isfinite(trained.sample(2, drs=False)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [DIGITS.network, MLP(width=8, latent=8)], ids=["dcgan", "mlp"])
 def test_batchnorm_knows_the_averaged_weights(tmp_path, network):
     config = with_ema(replace(DIGITS, network=network, phase1_share=1.0), 0.5)

@@ -73,7 +73,7 @@ def test_by_hand_on_a_batch_of_four():
     assert pairing.between(turn).item() == pytest.approx(expected, abs=1e-4)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(n=st.integers(1, 40), n_candidates=st.integers(1, 40), seed=st.integers(0, 99))
 def test_the_search_in_chunks_finds_the_nearest_of_all(n, n_candidates, seed):
     torch.manual_seed(seed)

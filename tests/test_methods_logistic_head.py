@@ -110,6 +110,7 @@ def test_it_is_what_is_recorded(tmp_path):
     assert record.about["is_ldr"] is True
 
 
+@pytest.mark.slow
 def test_it_is_what_is_rejected_by(tmp_path):
     config = with_head(replace(DIGITS, phase1_share=1.0))
     run = pipeline.run(config, tmp_path / "run")

@@ -95,6 +95,7 @@ def test_settings_that_cannot_be(change, told):
     assert str(error.value).startswith(told)
 
 
+@pytest.mark.slow
 def test_a_whole_run_ends_and_is_drawn_from_without_rejection(tmp_path):
     run = pipeline.run(with_packing(DIGITS), tmp_path / "run")
     trained = load_generator(run.path)

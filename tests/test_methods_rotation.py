@@ -107,6 +107,7 @@ def test_packs_have_no_rotation_and_points_neither():
         configs.check(with_rotation(DIGITS, d=0.0))
 
 
+@pytest.mark.slow
 def test_a_run_with_a_head_is_drawn_from(tmp_path):
     config = with_rotation(replace(SMOOTH, phase1_share=1.0))
     run = pipeline.run(config, tmp_path / "run")

@@ -75,6 +75,7 @@ def assert_finite(game: Game) -> None:
     assert all(bool(tensor.isfinite().all()) for tensor in game.parts.state.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), [pair for pair in PAIRS if frozenset(pair) not in REFUSED])
 def test_a_pair_plays(a, b):
     game = game_of(configs.check(config_with(a, b)), stage_with(a, b))
@@ -99,6 +100,7 @@ def test_all_play_together(loss):
     assert_finite(game)
 
 
+@pytest.mark.slow
 def test_all_together_an_interrupted_run_ends_the_same(tmp_path):
     config = config_with(*ALL)
     phase1, plain, _ = stages(config)

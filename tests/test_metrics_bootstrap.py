@@ -30,7 +30,7 @@ def test_any_statistic_and_booleans():
     assert bootstrap_interval(np.array([5.0, 5, 5]), np.median) == (5, 5)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=20), st.integers(0, 9))
 def test_lies_within_the_values_widens_with_the_level_and_repeats(values, seed):
     narrow = bootstrap_interval(values, n=50, seed=seed, level=0.5)

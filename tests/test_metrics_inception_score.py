@@ -22,7 +22,7 @@ def definition(values, n_splits):
     return np.mean(scores), np.std(scores)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 8), st.integers(0, 60), st.lists(st.integers(0, 60), max_size=5))
 def test_equal_to_the_definition_in_batches_of_any_size(n_splits, more, cuts):
     values = logits(n_splits + more, 6, seed=more)

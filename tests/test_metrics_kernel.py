@@ -70,7 +70,7 @@ def test_says_the_size_that_was_used():
     assert result.standard_error > 0
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 99))
 def test_a_seed_gives_the_same_number_and_another_one_another(seed):
     real, fake = features(30, 4, seed=0), features(30, 4, seed=1)

@@ -9,7 +9,7 @@ from prdc import compute_prdc
 from diagan.errors import UserError
 from diagan.metrics import manifold, manifold_metrics, partial_recall, recalled
 
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=15)
 
 
 def features(n, f, seed, scale=1.0, at=0.0):

@@ -37,7 +37,8 @@ def test_two_missing_modes_come_by_frequency():
     assert [np.all((mode.examples >= 500) & (mode.examples < 2000)) for mode in found] == [1, 0]
 
 
-@settings(max_examples=15, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.integers(4, 400), st.integers(1, 20))
 def test_nothing_is_missing_from_another_draw_of_the_same(seed, n, n_features):
     rng = np.random.default_rng(seed)

@@ -33,7 +33,7 @@ def test_a_green_digit_rebuilt_as_black():
     assert error == pytest.approx([0.87], abs=0.005)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.sampled_from([1, 3]), st.integers(1, 9), st.integers(1, 9))
 def test_laws(seed, channels, height, width):
     rng = np.random.default_rng(seed)

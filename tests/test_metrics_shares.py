@@ -7,7 +7,7 @@ from diagan.metrics.shares import rogan_gladen, wilson
 shares = st.floats(0, 1)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(shares, shares, shares)
 def test_the_true_share_comes_back(true, sensitivity, specificity):
     assume(sensitivity + specificity > 1.01)
@@ -16,7 +16,7 @@ def test_the_true_share_comes_back(true, sensitivity, specificity):
     assert found == pytest.approx(true, abs=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(shares, shares, shares)
 def test_always_a_share_or_none(counted, sensitivity, specificity):
     found = rogan_gladen(counted, sensitivity=sensitivity, specificity=specificity)

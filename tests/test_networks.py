@@ -240,6 +240,7 @@ def test_a_head_with_one_output_can_choose_its_slope():
     assert is_parametrized(d.heads["rotation"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "shape"),
     [(MLP(), (2,)), (DCGAN(width=0.125), (3, 32, 32)), (SNGAN(width=0.0625), (3, 32, 32))],

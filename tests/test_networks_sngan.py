@@ -30,6 +30,7 @@ def normed_layers(net):
     return [m for m in net.modules() if hasattr(m, "parametrizations")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "n_g", "n_d", "n_heads"),
     [(32, 4_276_739, 1_053_825, 516), (64, 12_220_675, 10_141_441, 4_100)],
@@ -137,6 +138,7 @@ def test_every_layer_of_d_and_none_of_g_is_normed():
     assert normed_layers(g) == []
 
 
+@pytest.mark.slow
 def test_spectral_norm_is_the_largest_singular_value():
     _, d = slim(heads={"rotation": 4})
     x = torch.randn(2, 3, 32, 32)
@@ -204,6 +206,7 @@ def test_under_autocast_the_trunk_is_bfloat16_and_the_end_float32():
     assert torch.allclose(scores.logits, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_it_trains_and_every_parameter_learns(precision):
     config = replace(
@@ -216,6 +219,7 @@ def test_it_trains_and_every_parameter_learns(precision):
     assert not any(torch.equal(old, new) for old, new in zip(before, after))
 
 
+@pytest.mark.slow
 def test_it_resumes_to_the_same_bits(tmp_path):
     """With its power iterations, of which the checkpoint must hold all."""
     config = replace(DIGITS, data=DemoDigits(n=48, size=32), network=SLIM)

@@ -142,7 +142,7 @@ def filtered(x, up=1, down=1, pad=(0, 0), gain=1.0):
     return np.array(out)[::down, ::down]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(h=st.integers(2, 7), w=st.integers(2, 7), seed=st.integers(0, 99))
 def test_blur_and_upsampling_are_the_direct_filter(h, w, seed):
     x = torch.randn(2, 3, h, w, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
@@ -388,6 +388,7 @@ def test_under_autocast_features_are_bfloat16_and_images_and_logits_float32():
     assert torch.allclose(scores.logits, exact_scores.logits, atol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_it_trains_and_every_parameter_learns(precision):
     config = replace(CONFIG, precision=precision)
@@ -461,6 +462,7 @@ def test_recording_leaves_no_trace():
     assert same(before, d.state_dict()) and d.training and isinstance(d, nn.Module)
 
 
+@pytest.mark.slow
 def test_it_resumes_to_the_same_bits(tmp_path):
     """With its noise, mixed styles and references, of which the checkpoint must hold all."""
     config = CONFIG

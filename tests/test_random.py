@@ -18,7 +18,7 @@ def test_pinned():
     assert derive_seed(1, "latents", step=7, rank=2) == 0x0BB8ADC9AB27D5E5
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(keys, keys)
 def test_different_keys_have_different_seeds(a, b):
     assert 0 <= derive_seed(*a) < 2**63

@@ -46,6 +46,7 @@ def test_errors_are_those_of_what_is_rebuilt_whatever_the_batches(digits, traine
     assert errors(trained, real[:1]) == pytest.approx(found[:1], abs=1e-6)  # not batch statistics
 
 
+@pytest.mark.slow
 def test_bfloat16_gives_the_same_errors(digits, monkeypatch):
     found = []
     for precision in ("float32", "bfloat16"):
@@ -58,6 +59,7 @@ def test_bfloat16_gives_the_same_errors(digits, monkeypatch):
     assert found[0] == pytest.approx(found[1], rel=0.03)
 
 
+@pytest.mark.slow
 def test_settled_it_rebuilds_as_well_as_it_does_in_training(digits):
     """Statistics kept while training are of weights that it no longer has."""
     fake = digits[0][:512]

@@ -15,7 +15,7 @@ from diagan.reject import (
     rejection_logit,
 )
 
-few = settings(max_examples=50, deadline=None)
+few = settings(max_examples=50)
 ldrs = st.lists(st.floats(-60, 60), min_size=1, max_size=30)
 
 # Generator N(0, 1.5^2), target N(0, 1), exact log-density ratio: log 1.5 - x^2 (1 - 1 / 2.25) / 2,

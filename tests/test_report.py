@@ -358,6 +358,7 @@ def test_of_many_points_the_highest_and_the_close_ones_are_always_shown() -> Non
     assert np.array_equal(choose_points(rows[:30], rows[:3]), rows[:30])
 
 
+@pytest.mark.slow
 def test_a_large_run_stays_small_enough_to_mail(tmp_path: Path) -> None:
     """60,000 samples with pictures of noise, which is what compresses worst."""
     run = image_run(tmp_path / "run", n=60_000, n_rare=600)

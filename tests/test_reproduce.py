@@ -281,6 +281,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     return ask
 
 
+@pytest.mark.slow
 def test_from_nothing_to_a_table(tiny, tmp_path):
     said = tiny()
     assert "4 runs in 14 units" in said[0]
@@ -341,6 +342,7 @@ def assert_nothing_is_left_to_do(tiny):
     assert store.median_ratio(tiny.results) == np.median(list(store.ratios(tiny.results).values()))
 
 
+@pytest.mark.slow
 def test_nothing_is_started_that_would_not_end(tiny, monkeypatch):
     started = []
     monkeypatch.setattr(work.Workshop, "do", lambda shop, unit, s: started.append(unit))
@@ -378,6 +380,7 @@ def test_a_branch_is_not_started_where_its_trunk_was_not(tiny, monkeypatch):
     assert sum(line.startswith("not started") for line in said) == 3
 
 
+@pytest.mark.slow
 def test_of_equal_trunks_the_one_whose_phase_2_is_the_same(tmp_path):
     c = replace(Job(Variant("demo"), "smoke", 0).config, device="cpu", precision="float32")
     pipeline.run(c, tmp_path / "z", stage="phase1")
@@ -397,6 +400,7 @@ def test_a_unit_of_seconds_says_little_about_one_of_hours(tmp_path):
     assert shop.pace == 1
 
 
+@pytest.mark.slow
 def test_stopped_it_leaves_a_table_and_goes_on(tiny, monkeypatch):
     whole = pipeline.run
 
@@ -420,6 +424,7 @@ def test_stopped_it_leaves_a_table_and_goes_on(tiny, monkeypatch):
     assert set(units) == {"phase1", "plain", "measure plain"}
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_is_said_and_the_others_go_on(tiny, monkeypatch):
     whole = work.Workshop.do
 
@@ -454,6 +459,7 @@ def test_a_folder_of_that_name_with_another_run_is_not_taken(tiny):
 # --- branches ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_records_that_a_trunk_lacks_make_it_no_trunk(tmp_path):
     c = replace(Job(Variant("demo"), "smoke", 0).config, device="cpu", precision="float32")
     assert needed_records(c, 12) == [6, 8, 10, 12]
@@ -482,6 +488,7 @@ def test_d_is_kept_for_what_other_rows_would_record(tmp_path):
     assert figure_a1 == {*range(30_100, 35_001, 100)}  # what it records and Table 2 does not
 
 
+@pytest.mark.slow
 def test_a_branch_records_in_its_own_mode_what_its_trunk_recorded_in_another(tmp_path):
     """And is the run that it would be alone, bit for bit."""
     c = replace(Job(Variant("demo"), "smoke", 0).config, device="cpu", precision="float32")
@@ -573,7 +580,7 @@ def test_an_arm_that_is_not_trained_is_not_estimated(monkeypatch):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["phase1", "plain"]), st.integers(1, 400)), unique=True))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_thinned_log(found):
     lines = [{"stage": s, "step": n, "loss_D": n / 3} for s, n in sorted(found)]
     lines += [{"stage": "plain", "step": 7, "warning": "D has won"}]
@@ -693,6 +700,7 @@ PICTURE = Table(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_sheet_of_panels(tiny, monkeypatch):
     monkeypatch.setitem(BOOKS, "picture", PICTURE)
     columns = ("grid", "highest", "intensity", "ldr", "ranks", "LDRV")

@@ -17,6 +17,8 @@ from diagan.reproduce.index import index, write_index
 from diagan.reproduce.plan import BOOKS, Job
 from diagan.reproduce.render import number, page, table_json
 
+pytestmark = pytest.mark.slow
+
 RESULTS = Path(__file__).parents[1] / "results"
 PAGES = sorted((RESULTS / "tables").glob("*.md"))
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")

@@ -30,6 +30,8 @@ from diagan import pipeline
 from diagan.config import Config, ImageFolder, Optim, Score
 from diagan.errors import UserError
 
+pytestmark = pytest.mark.slow
+
 FEW = [
     *("--steps", "60", "--phase1-share", "0.5", "--checkpoint-every", "7", "--record.every", "3"),
     *("--record.window", "8", "--log-every", "4", "--grid-every", "10", "--n-evaluate", "64"),
@@ -256,7 +258,6 @@ def assert_same_end(run: Path, reference: Path) -> None:
     assert curves(run) == curves(reference)
 
 
-@pytest.mark.slow
 def test_the_reference_is_not_empty(whole):
     _, reference, _ = whole
     found = contents(reference)
@@ -269,7 +270,6 @@ def test_the_reference_is_not_empty(whole):
     assert curves(reference)["weighted/loss_critic"][-1][0] == 60
 
 
-@pytest.mark.slow
 def test_kill_at_chosen_moments(whole, nursery: Nursery, tmp_path: Path):
     command, reference, _ = whole
     command = [*command, "--out", str(tmp_path / "run")]
@@ -282,7 +282,6 @@ def test_kill_at_chosen_moments(whole, nursery: Nursery, tmp_path: Path):
     assert_same_end(tmp_path / "run", reference)
 
 
-@pytest.mark.slow
 def test_kill_by_the_clock(whole, nursery: Nursery, tmp_path: Path):
     command, reference, seconds = whole
     command = [*command, "--out", str(tmp_path / "run")]
@@ -293,7 +292,6 @@ def test_kill_by_the_clock(whole, nursery: Nursery, tmp_path: Path):
     assert_same_end(tmp_path / "run", reference)
 
 
-@pytest.mark.slow
 def test_the_other_ways_to_train_resume_too(nursery: Nursery, tmp_path: Path):
     """Records in train mode, running moments, several D updates, the critic as published."""
     ways = (
@@ -312,7 +310,6 @@ def test_the_other_ways_to_train_resume_too(nursery: Nursery, tmp_path: Path):
         assert_same_end(killed, whole)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(("moment", "nth"), [("stage", 1), ("step", 10), ("step", 45)])
 def test_asked_to_stop(nursery: Nursery, whole_mlp: Path, tmp_path: Path, number, moment, nth):
@@ -327,7 +324,6 @@ def test_asked_to_stop(nursery: Nursery, whole_mlp: Path, tmp_path: Path, number
     assert_same_end(tmp_path / "run", whole_mlp)
 
 
-@pytest.mark.slow
 def test_asked_twice_it_stops_at_once(nursery: Nursery, whole_mlp: Path, tmp_path: Path):
     command = [*COMMANDS["mlp"], "--out", str(tmp_path / "run")]
     end = nursery.run(command, "step", 20, signals=(signal.SIGTERM, signal.SIGINT))

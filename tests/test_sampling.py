@@ -15,7 +15,7 @@ cuts = st.lists(st.integers(0, 40), min_size=1, max_size=8)
 # --- uniform -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(n=st.integers(1, 30), seed=st.integers(0, 99), start=st.integers(0, 90), sizes=cuts)
 def test_uniform_take_does_not_depend_on_batching(n, seed, start, sizes):
     whole = UniformStream(n, seed).take(start, sum(sizes))
@@ -27,7 +27,7 @@ def test_uniform_take_does_not_depend_on_batching(n, seed, start, sizes):
     assert whole.dtype == np.int64
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(n=st.integers(1, 50), seed=st.integers(0, 99), epoch=st.integers(0, 1000))
 def test_every_pass_is_a_permutation(n, seed, epoch):
     assert np.array_equal(np.sort(UniformStream(n, seed).take(epoch * n, n)), np.arange(n))
@@ -64,7 +64,7 @@ def test_nothing_to_draw_from():
 # --- weighted ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     weights=st.lists(st.floats(0, 1e6), min_size=1, max_size=20).filter(any),
     start=st.sampled_from([0, 7, BLOCK - 5, BLOCK, 3 * BLOCK - 50]),
@@ -98,7 +98,7 @@ def test_weighted_draws_are_independent_of_their_neighbours():
     assert stats.chi2_contingency(table).pvalue > 1e-3
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from([0.0, 1e-300, 1e-12, 1.0, 1e300]), min_size=1, max_size=30))
 def test_zero_weights_are_never_drawn(weights):
     if not any(weights):
@@ -123,6 +123,7 @@ def test_huge_weights_do_not_overflow():
     assert np.bincount(drawn, minlength=3).min() > 800
 
 
+@pytest.mark.slow
 def test_more_weights_than_multinomial_can():
     n = 2**24 + 10
     weights = np.zeros(n, dtype=np.float32)
@@ -145,7 +146,7 @@ def test_bad_weights_are_refused(weights, words):
         WeightedStream(weights, seed=0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(at=st.integers(0, 60), start=st.integers(0, 60), count=st.integers(0, 60))
 def test_switched_stream_goes_over_at_its_position(at, start, count):
     first, then = UniformStream(7, seed=0), UniformStream(11, seed=1)
@@ -157,7 +158,8 @@ def test_switched_stream_goes_over_at_its_position(at, start, count):
 # --- sampler -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=25)
 @given(world_size=st.integers(1, 5), num_samples=st.integers(5, 60), epoch=st.integers(0, 9))
 def test_ranks_share_out_one_stream(world_size, num_samples, epoch):
     weights = torch.tensor([0.0, 1.0, 2.0, 3.0])

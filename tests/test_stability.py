@@ -39,7 +39,7 @@ def test_a_group_that_all_put_on_top():
     assert all(rank < 0.46 for rank in found.groups["a"].values())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=3, max_size=30))
 def test_spearman_is_that_of_scipy_with_ties(pairs):
     a, b = np.array(pairs).T

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from diagan.errors import UserError
 from diagan.theory import Information
 
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25)
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -32,7 +32,7 @@ def test_few_samples_are_all_chosen():
     assert np.array_equal(choose(ldrm, ldrv, [0.0], np.zeros(30, int), n=30), np.arange(30))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 1_000), st.integers(1, 40), st.booleans())
 def test_the_ends_of_every_ranking_are_chosen(seed, n_groups, gaps):
     n, room = 9_000, 4_000

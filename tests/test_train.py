@@ -50,6 +50,7 @@ def trained_phase1(config, path):
 # --- recording leaves training as it is ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "d_norm"),
     [("float32", "batch"), ("bfloat16", "batch"), ("float32", "spectral")],
@@ -170,6 +171,7 @@ def test_phase_2_goes_on_from_phase_1(tmp_path):
     assert game.critics[0].net is not game.d.net
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fakes", ["shared", "own", "reals"])
 def test_with_uniform_weights_and_no_decay_only_the_stream_differs(tmp_path, fakes):
     """The critic looks on: G and D play the same game with it and without."""
