@@ -446,6 +446,7 @@ def test_a_run_that_cannot_be_is_said_and_the_others_go_on(tiny, monkeypatch):
     }
 
 
+@pytest.mark.slow
 def test_a_folder_of_that_name_with_another_run_is_not_taken(tiny):
     tiny(rows=("plain",), columns=("LDRV",))
     for folder in (tiny.runs, tiny.results / "measured"):
@@ -622,6 +623,7 @@ def test_numbers_by_attribute(tmp_path):
     })  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_that_diverged_is_told_in_the_table(tiny, monkeypatch):
     def diverge(settings, path, stage, **how):
         raise Diverged("D", "loss", 7)
@@ -723,6 +725,15 @@ def test_without_a_name_it_lists_them(tmp_path, monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in lines} >= {*TABLES, *FIGURES, "figure2", "tableA1"}
     assert all("not measured" in x or "not numbers" in x for x in lines)
+
+
+def test_what_is_measured_stands_below_the_name(capsys):
+    results = Path(__file__).parent.parent / "results"
+    cli.main(["reproduce", "--results", str(results)])
+    lines = capsys.readouterr().out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("table5"))
+    assert "cells" not in lines[at]
+    assert lines[at + 1].startswith("    ") and "cpu: " in lines[at + 1]
 
 
 def test_what_the_command_line_asks_for(monkeypatch, tmp_path):

@@ -87,11 +87,14 @@ def reproduce(
 
 
 def names(results: Path) -> str:
-    """Every table and figure, with what of it is measured."""
+    """Every table and figure; below it, what of it is measured."""
     lines = index(results).split("\n")
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
     known = [row for row in rows if row[0] in {*BOOKS, *SCRIPTS, *ARCHITECTURES}]
-    return "\n".join(f"{name:11} {told:30} {what}" for name, what, told, *_ in known)
+    return "\n".join(
+        f"{name:11} {what}" + (f" ({told})" if told.startswith("not ") else f"\n{'':14}{told}")
+        for name, what, told, *_ in known
+    )
 
 
 def tell_plan(
