@@ -19,7 +19,7 @@ demo: $(VENV)/installed
 	$(BIN)/diagan demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/pytest -m 'not slow'
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'not slow' -n auto
 	$(BIN)/pytest -m slow
 
 lint: $(VENV)/installed-dev

@@ -58,6 +58,7 @@ def test_a_small_classifier_learns(side, channels):
     assert quality.balanced_accuracy >= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("narrow")
 def test_vgg_learns_with_its_convolutions_frozen(monkeypatch):
     made = []
@@ -109,6 +110,7 @@ def test_settings_of_vgg_are_the_papers(monkeypatch):
     assert (n, how["epochs"], how["batch_size"]) == (5, 10, 128)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("narrow")
 def test_dropout_is_off_when_counting():
     net = attributes.vgg.pretrained(random_state(), n_classes=2)

@@ -141,6 +141,7 @@ def test_centring_moves_the_ldr_and_not_its_variance():
 # --- a run folder --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_without_a_record(unrecorded):
     found = diagnose_checkpoint(unrecorded)
     table = pq.read_table(unrecorded / "samples.parquet")

@@ -75,6 +75,7 @@ def test_colored_mnist_counts_colours_and_pixels(data_root):
         assert np.array_equal(data.values[i].max(0), by_hand(raw[i], 32, binary=True))
 
 
+@pytest.mark.slow
 def test_mnist_fmnist_takes_each_index_from_one_set(data_root, tmp_path):
     for name in ("mnist", "fashion_mnist"):  # a part of the real files: decoding all takes long
         (tmp_path / name).mkdir()
@@ -92,6 +93,7 @@ def test_mnist_fmnist_takes_each_index_from_one_set(data_root, tmp_path):
     assert len(np.unique(data.values[0])) > 2  # grey levels are kept
 
 
+@pytest.mark.slow
 def test_the_second_load_is_the_same_data_without_decoding(data_root, monkeypatch):
     first = load_dataset(ColoredMnist(n=2_000), seed=0, root=data_root)
 
@@ -204,6 +206,7 @@ def test_demo_digits_need_no_other_file():
     assert np.array_equal(lit, np.eye(3, dtype=bool)[data.groups])
 
 
+@pytest.mark.slow
 def test_demo_digits_are_mnists_first(data_root):
     demo = load_dataset(DemoDigits(n=12_900, size=32), seed=0)
     real, labels = load_split("mnist", "train", "binary", 32, data_root)

@@ -86,6 +86,7 @@ def test_a_larger_face_is_the_same_face():
     assert face(3, 256).shape == (256, 256, 3)
 
 
+@pytest.mark.slow
 def test_a_classifier_can_learn_the_smallest_attribute():
     config = DrawnFaces(n=400, hat=0, glasses=0.2, moustache=0.5, pale=0.2, bald=0)
     data, others = (load_dataset(replace(config, n=n), seed=n) for n in (400, 200))

@@ -142,6 +142,7 @@ def test_it_learns_and_measures(settings):
     assert accuracy(net, wrong)["accuracy"] == 0.5
 
 
+@pytest.mark.slow
 def test_it_goes_on_from_the_last_epoch_to_the_same_weights(settings):
     data, settings = easy(8), replace(settings, epochs=2)
     whole, _, _ = train(settings, data)

@@ -42,6 +42,7 @@ def test_names_and_shapes_are_those_of_the_public_file(golden):
     assert sorted(f"{key} {list(shape)}" for key, shape in shapes().items()) == listed[:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [32, 64, 299])
 @pytest.mark.parametrize("resize", RESIZES)
 def test_golden_values(extractors, golden, resize, size):
@@ -101,6 +102,7 @@ def test_only_the_public_weights_as_published_are_comparable(weights):
     assert make(True, "tf1").version != make(True, "halfpixel").version
 
 
+@pytest.mark.slow
 def test_a_file_of_any_name_with_the_right_tensors(weights, tmp_path):
     path = tmp_path / "mine.pth"
     torch.save(weights, path)

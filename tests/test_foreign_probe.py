@@ -72,6 +72,7 @@ def test_no_claim_where_both_sets_are_alike():
     assert found.loss > 0.67  # ln 2 less what chance may give
 
 
+@pytest.mark.slow
 def test_whether_an_absence_would_be_noticed():
     """Bright squares are seen; a group that is nothing but a number is not."""
     real, bright = squares(600, 0, 0.2)

@@ -70,6 +70,7 @@ def test_cross_validation_does_not_see_the_sample_itself():
     assert probe.accuracy == pytest.approx(0.5, abs=0.05)
 
 
+@pytest.mark.slow
 def test_reference_set_is_proportional_but_for_the_rare():
     groups = np.repeat([0, 1, 2], [9000, 950, 50])
     values = np.zeros((10_000, 2), dtype=np.float32)

@@ -145,6 +145,7 @@ def test_missing_modes_name_training_samples(tmp_path, monkeypatch):
     assert min(mode["examples"]) >= 700 and mode["fake_share"] < 0.01 < mode["real_share"]
 
 
+@pytest.mark.slow
 def test_reconstruction_error_is_larger_for_what_is_not_generated(tmp_path, monkeypatch):
     monkeypatch.setenv("DIAGAN_CACHE", str(tmp_path))
     rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ def test_width_is_that_of_the_normal_interval():
     assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
 
 
+@pytest.mark.slow
 def test_covers_the_truth_as_often_as_it_says():
     rng = np.random.default_rng(0)
     hits = 0

@@ -23,6 +23,7 @@ def squared_mmd(*, real, fake):
     return within(real) + within(fake) - 2 * np.mean([kernel(x, y) for x in real for y in fake])
 
 
+@pytest.mark.slow
 def test_mean_over_all_subsets_is_the_estimate_of_the_whole():
     """The estimate is a U-statistic: its mean over subsets of any size is that of the whole set."""
     real = features(8, 3, seed=0).astype(np.float64)
@@ -51,6 +52,7 @@ def test_around_zero_for_one_distribution_and_grows_with_distance():
     assert values[0].value < values[1].value < values[2].value
 
 
+@pytest.mark.slow
 def test_standard_error_is_the_spread_over_new_data():
     """Also where subsets overlap: 40 subsets of 50 from 100 are not 40 independent ones."""
     results = [

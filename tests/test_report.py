@@ -387,6 +387,7 @@ def test_a_folder_that_is_no_run_and_files_that_are_broken_are_named(tmp_path: P
         write_report(run.path)
 
 
+@pytest.mark.slow
 def test_importing_the_report_is_quick() -> None:
     code = "import sys, diagan.report; sys.exit('matplotlib' in sys.modules)"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

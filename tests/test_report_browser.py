@@ -18,7 +18,10 @@ from diagan.rundir import RunDir
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome")
                  if (p := shutil.which(name))), None)  # fmt: skip
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt install it")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt install it"),
+]
 PHONE = {"width": 390, "height": 800}
 
 
