@@ -670,23 +670,25 @@ def test_further_numbers_are_of_the_minor_group():
 
 
 @pytest.mark.parametrize(
-    ("places", "rows", "columns"),
+    ("places", "titles", "rows", "columns"),
     [
-        (["plain 99 %", "ours 99 %"], {"plain", "ours"}, {"share", "LDRV"}),
-        (["plain 99 %", "plain 95 %"], {"share", "LDRV"}, {"99 %", "95 %"}),
-        (["plain 99 %", "ours 99 %", "plain 95 %"], {"plain", "ours"},
-         {"share, 99 %", "LDRV, 99 %"}),
+        (["plain 99 %", "ours 99 %"], ["99 %"], {"plain", "ours"}, {"share", "LDRV"}),
+        (["plain 99 %", "plain 95 %"], [""], {"share", "LDRV"}, {"99 %", "95 %"}),
+        (["plain 99 %", "ours 99 %", "plain 95 %"], ["99 %"], {"plain", "ours"},
+         {"share", "LDRV"}),
     ],
 )  # fmt: skip
-def test_further_numbers_are_one_table(places, rows, columns):
+def test_further_numbers_are_a_table_for_each_column(places, titles, rows, columns):
     """What they are is a column, or a row where there is only one; the first place is measured."""
     split = [place.split(" ", 1) for place in places]
     cells = [{"part": part, "row": row, "column": column, "n": int(place == 0)}
              for part in ("", "share", "LDRV")
              for place, (row, column) in enumerate(split)]  # fmt: skip
     found = further(cells)
-    assert {x["row"] for x in found} == rows and {x["column"] for x in found} == columns
-    assert further([{**x, "n": 0} for x in cells]) == []
+    assert list(found) == titles
+    assert {x["row"] for x in found[titles[0]]} == rows
+    assert {x["column"] for x in found[titles[0]]} == columns
+    assert further([{**x, "n": 0} for x in cells]) == {}
 
 
 # --- figures -------------------------------------------------------------------------------------

@@ -244,8 +244,10 @@ def section(
         "- a cell: mean ± deviation over seeds (n seeds), then the paper's", "",
     )  # fmt: skip
     yield from (*markdown([x for x in cells if not x["part"]]), "")
-    if ours := further(cells):
-        yield from ("Of the same runs, which the paper does not have:", "", *markdown(ours), "")
+    for column, ours in further(cells).items():
+        title = f", {column}" if len(table.columns) > 1 and column else ""
+        yield from (f"Of the same runs{title}, which the paper does not have:", "",
+                    *markdown(ours), "")  # fmt: skip
     if smaller := sorted({x["protocol"] for x in there if x["smaller"]}):
         yield from ("† by a smaller protocol than the paper's, which the command does not measure: "
                     f"`diagan evaluate RUN --metrics {' '.join(smaller)}`.", "")  # fmt: skip
@@ -256,19 +258,18 @@ def section(
         yield ""
 
 
-def further(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Our own numbers as one table: what they are takes the place of the only row, or the column.
+def further(cells: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Our own numbers as tables by title: one for each column in which something was measured.
 
-    Of several columns those in which something was measured.
+    What the numbers are takes the place of the column; where there is only one row, of that.
     """
     ours = [x for x in cells if x["part"]]
-    there = {x["column"] for x in ours if x["n"]}
-    rows, columns = ({x[key] for x in ours} for key in ("row", "column"))
-    if len(columns) == 1:
-        return [{**x, "column": x["part"]} for x in ours if there]
-    if len(rows) == 1:
-        return [{**x, "row": x["part"]} for x in ours if there]
-    return [{**x, "column": f"{x['part']}, {x['column']}"} for x in ours if x["column"] in there]
+    if len({x["row"] for x in ours}) == 1 < len({x["column"] for x in ours}):
+        return {"": [{**x, "row": x["part"]} for x in ours]} if any(x["n"] for x in ours) else {}
+    return {
+        column: [{**x, "column": x["part"]} for x in ours if x["column"] == column]
+        for column in unique(x["column"] for x in ours if x["n"])
+    }
 
 
 def markdown(cells: Sequence[dict[str, Any]]) -> list[str]:
