@@ -537,9 +537,7 @@ def test_a_preset_is_its_changes_under_a_short_name():
 
 def test_a_record_in_another_mode_is_no_phase_1_in_the_plan(tmp_path, monkeypatch):
     table = TABLES["departures"]
-    cells = selected(
-        table, "cpu", ["as in the paper", "recorded in eval mode", "eval mode, centred"]
-    )
+    cells = selected(table, "cpu", ["as in the paper", "recorded in eval mode", "robust"])
     shop = work.Workshop(tmp_path, tmp_path)
     guess = estimate.Estimate(0.0, 0, 1.0, 2.0, 10.0, 0.0)
     monkeypatch.setattr(shop.clock, "training", lambda c: guess)
