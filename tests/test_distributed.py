@@ -19,12 +19,13 @@ from tiny import DIGITS, POINTS, data_of, world_of
 from diagan import checkpoint
 from diagan.config import MLP, Record
 from diagan.engine import launch
+from diagan.errors import Diverged
 from diagan.observers import recording
 from diagan.record import LdrRecord, score_all
 from diagan.rundir import RunDir, read_json, read_lines
 from diagan.sampling import WeightedSampler, WeightedStream
 from diagan.stages import new_game, stages, train_stage
-from diagan.train import Diverged, play_step, train
+from diagan.train import play_step, train
 
 pytestmark = pytest.mark.slow
 

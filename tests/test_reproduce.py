@@ -1,6 +1,7 @@
 """The paper's tables by name: the plan, the shared phase 1, time, resuming, and the page."""
 
 import json
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,12 @@ from tiny import POINTS, data_of, same
 
 from diagan import checkpoint, cli, estimate, pipeline
 from diagan import config as configs
-from diagan.config import Penalty
+from diagan.config import Penalty, Score
 from diagan.device import best_device, best_precision
 from diagan.diagnosis import from_moments
 from diagan.engine import launch
-from diagan.errors import Interrupted, UserError
+from diagan.errors import Diverged, Interrupted, UserError
+from diagan.evaluate import evaluate_run
 from diagan.experiments import EXPERIMENTS, SCALES, at_scale, find
 from diagan.experiments.cells import (
     BY_HAND,
@@ -53,9 +55,9 @@ from diagan.reproduce.render import (
     spread,
     table_json,
 )
-from diagan.rundir import RunDir, read_json, read_lines
+from diagan.reproduce.shelf import Shelf, StoredRun, of_one_extractor
+from diagan.rundir import RunDir, locked, read_json, read_lines
 from diagan.stages import new_game, stages
-from diagan.train import Diverged
 
 # --- the tables as data --------------------------------------------------------------------------
 
@@ -272,8 +274,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(pipeline, "report", lambda run: None)  # has its own tests
     monkeypatch.setattr(estimate, "TIMING_SECONDS", 0.0)
 
-    def ask(**how) -> list[str]:
-        said: list[str] = []
+    def ask(said: list[str] | None = None, **how) -> list[str]:
+        said = [] if said is None else said
         where = {"runs": tmp_path / "runs", "results": tmp_path / "results"}
         reproduce(Request("tiny", "smoke", **how), **where, say=said.append)
         return said
@@ -293,8 +295,8 @@ def test_from_nothing_to_a_table(tiny, tmp_path):
     found = read_json(tiny.results / "tables" / "tiny.json")
     cells = {(c["row"], c["column"]): c for c in found["cells"]}
     assert cells["plain", "share"]["n"] == 1 and cells["plain", "share"]["paper"] == 0.04
-    stored = store.numbers(tiny.results / "measured" / folders[-1])
-    line = stored("group_share", "shares128", "plain", "green")
+    stored = StoredRun(tiny.results / "measured" / folders[-1])
+    (line,) = stored.lines("group_share", "shares128", "plain", "green")
     assert cells["plain", "share"]["mean"] == line["value"]
     text = (tiny.results / "tables" / "tiny.md").read_text()
     assert "; paper 0.040 ± 0.010" in text and "smoke scale" in text
@@ -340,7 +342,8 @@ def assert_nothing_is_left_to_do(tiny):
         assert found["estimate"]["seconds"] > 0 and found["seconds"] > 0
         for unit in found["units"].values():
             assert set(unit) == {"estimate", "seconds", "ended"} and unit["ended"]
-    assert store.median_ratio(tiny.results) == np.median(list(store.ratios(tiny.results).values()))
+    shelf = Shelf(tiny.results)
+    assert shelf.median_ratio() == np.median(list(shelf.ratios().values()))
 
 
 @pytest.mark.slow
@@ -417,7 +420,7 @@ def test_stopped_it_leaves_a_table_and_goes_on(tiny, monkeypatch):
     assert "not measured" in (tiny.results / "tables" / "tiny.md").read_text()
     units = read_json(tiny.results / "measured" / "demo-smoke-seed0" / "provenance.json")["units"]
     assert [unit["ended"] for unit in units.values()] == [True, False]
-    (ratio,) = store.ratios(tiny.results).values()  # how long a part took says nothing
+    (ratio,) = Shelf(tiny.results).ratios().values()  # how long a part took says nothing
     assert ratio == units["phase1"]["seconds"] / units["phase1"]["estimate"]
     said = tiny(rows=("plain",))
     assert [line for line in said if "phase1" in line] == []
@@ -453,9 +456,125 @@ def test_a_folder_of_that_name_with_another_run_is_not_taken(tiny):
     for folder in (tiny.runs, tiny.results / "measured"):
         file = folder / "demo-smoke-seed0" / "config.json"
         file.write_text(json.dumps(json.loads(file.read_text()) | {"batch_size": 8}))
-    said = tiny(rows=("plain",))
-    assert "holds a run with batch_size 8, not 16" in said[0]
+    said: list[str] = []
+    with pytest.raises(UserError, match="none of the 1 runs"):
+        tiny(said, rows=("plain",))
+    assert "holds a run with batch_size 8, not 16; give another --runs" in said[0]
     assert read_json(tiny.results / "tables" / "tiny.json")["scales"] == {}
+
+
+@pytest.mark.slow
+def test_numbers_stay_that_another_run_has_measured(tiny):
+    """results/ came with the repository, the run folders did not."""
+    tiny(rows=("plain",))
+    file = tiny.results / "measured" / "demo-smoke-seed0" / "metrics.jsonl"
+    before, table = file.read_text(), (tiny.results / "tables" / "tiny.json").read_text()
+    shutil.rmtree(tiny.runs)
+    said: list[str] = []
+    with pytest.raises(UserError, match="none of the 1 runs"):
+        tiny(said, rows=("plain",))
+    assert "give another --results, or delete that folder" in said[0]
+    assert file.read_text() == before
+    assert (tiny.results / "tables" / "tiny.json").read_text() == table
+    shutil.rmtree(file.parent)
+    tiny(rows=("plain",), columns=("LDRV",))
+    assert file.exists()
+
+
+@pytest.mark.slow
+def test_a_diagnosis_by_other_settings_fills_no_cell(tiny):
+    tiny(rows=("plain",), columns=("LDRV",))
+    run = RunDir(tiny.runs / "demo-smoke-seed0")
+    stored = tiny.results / "measured" / "demo-smoke-seed0" / "diagnosis.json"
+    own = stored.read_text()
+    pipeline.diagnose_again(run.path, Score(k=7.0))
+    said: list[str] = []
+    with pytest.raises(UserError, match="none of the 1 runs"):
+        tiny(said, rows=("plain",), columns=("LDRV",))
+    assert "delete diagnosis.json there" in said[0] and stored.read_text() == own
+    run.diagnosis.unlink()
+    tiny(rows=("plain",), columns=("LDRV",))
+    assert read_json(run.diagnosis)["k_is_auto"] and stored.read_text() == own
+
+
+@pytest.mark.slow
+def test_subsets_of_the_score_are_not_the_groups(tiny):
+    tiny(rows=("plain",), columns=("LDRV", "h"))
+    run = tiny.runs / "demo-smoke-seed0"
+    evaluate_run(run, ["partial_recall128_k3"], arms=["plain"], by="score")
+    shop = work.Workshop(tiny.runs, tiny.results)
+    unit = plan.Unit(Job(Variant("demo"), "smoke", 0), "plain", ("partial_recall128_k3",))
+    assert shop.missing(unit) == ["partial_recall128_k3"]
+    evaluate_run(run, ["partial_recall128_k3"], arms=["plain"])
+    assert shop.missing(unit) == []
+
+
+@pytest.mark.slow
+def test_what_another_process_is_at_is_left_alone(tiny):
+    tiny(rows=("plain",), columns=("LDRV",))
+    run = RunDir(tiny.runs / "demo-smoke-seed0")
+    before = run.provenance.read_text()
+    with locked(run), pytest.raises(UserError, match="none of the 1 runs"):
+        tiny(rows=("plain",))
+    assert run.provenance.read_text() == before
+
+
+@pytest.mark.slow
+def test_what_diagan_run_has_done_counts_once(tiny):
+    unit = plan.Unit(Job(Variant("demo"), "smoke", 0), "plain")
+    run = pipeline.run(unit.job.config, tiny.runs / "demo-smoke-seed0", stage="phase1")
+    took = read_json(run.provenance)["seconds"]
+    tiny(rows=("plain",))
+    found = read_json(run.provenance)
+    assert found["units"]["run"]["seconds"] == took
+    assert [x["ended"] for x in found["units"].values()] == [False, True, True]
+    assert found["seconds"] == sum(x["seconds"] for x in found["units"].values())
+
+
+def test_a_unit_done_twice_was_estimated_twice(tmp_path):
+    run = RunDir(tmp_path)
+    run.provenance.write_text(json.dumps({"estimate": {}, "units": {}, "failed": "diverged"}))
+    work.note(run, "phase1", 10.0, 4.0, ended=False)  # cut short: what is left is part of it
+    assert read_json(run.provenance)["failed"] == "diverged"
+    work.note(run, "phase1", 6.0, 7.0, ended=True)
+    work.note(run, "measure plain", 10.0, 9.0, ended=True)
+    work.note(run, "measure plain", 30.0, 33.0, ended=True)  # by other protocols
+    found = read_json(run.provenance)
+    assert found["units"] == {
+        "phase1": {"estimate": 10.0, "seconds": 11.0, "ended": True},
+        "measure plain": {"estimate": 40.0, "seconds": 42.0, "ended": True},
+    }
+    assert (found["estimate"]["seconds"], found["seconds"]) == (50.0, 53.0)
+    assert "failed" not in found
+
+
+def test_a_stage_that_another_run_was_to_train_is_estimated_anew(tmp_path, monkeypatch):
+    """Rows that only reject differently train phase 2 once, if it was trained at all."""
+    shop = work.Workshop(tmp_path, tmp_path)
+    guess = estimate.Estimate(0.0, 0, 1.0, 2.0, 10.0, 0.0)
+    monkeypatch.setattr(shop.clock, "training", lambda c: guess)
+    jobs = [Job(Variant("demo", changes), "smoke", 0)
+            for changes in ((), (("rejection.gamma", "global"),))]  # fmt: skip
+    units = [plan.Unit(job, "weighted") for job in jobs]
+    steps = {unit: seconds - timing.OVERHEAD for unit, seconds in shop.estimates(units).items()}
+    assert list(steps.values()) == [24, 0]
+    assert shop.seconds_now(units[1], 0.0) - timing.OVERHEAD == 24
+
+
+def test_what_waits_for_want_of_time_is_counted_whole(tiny):
+    said = tiny(rows=("plain",), seconds=0.0)
+    assert said[-1] == "3 units wait for more time; the same command goes on"
+
+
+@given(st.lists(st.sets(st.sampled_from(["inception", "pixels", None])), min_size=1, max_size=6))
+def test_numbers_of_different_features_are_not_averaged(kinds):
+    found = {seed: [{"extractor": kind} if kind else {} for kind in sorted(of, key=str)]
+             for seed, of in enumerate(kinds) if of}  # fmt: skip
+    chosen = of_one_extractor(found)
+    names = {line.get("extractor") for line in chosen.values()}
+    assert len(names) <= 1
+    assert len(chosen) == max((sum(name in of for of in kinds)
+                               for name in ("inception", "pixels", None)), default=0)  # fmt: skip
 
 
 # --- branches ------------------------------------------------------------------------------------
@@ -628,7 +747,11 @@ def test_a_run_that_diverged_is_told_in_the_table(tiny, monkeypatch):
         raise Diverged("D", "loss", 7)
 
     monkeypatch.setattr(pipeline, "run", diverge)
-    said = tiny(rows=("plain",))
+    said: list[str] = []
+    for tried in ("once", "again"):  # which would end as it did before
+        with pytest.raises(UserError, match="none of the 1 runs could be measured"):
+            tiny(said, rows=("plain",))
+        assert any("to try again" in line for line in said) == (tried == "again")
     assert any("the loss of D is not finite at step 7" in line for line in said)
     text = (tiny.results / "tables" / "tiny.md").read_text()
     assert "- demo-smoke-seed0: the loss of D is not finite at step 7" in text
@@ -655,7 +778,7 @@ def test_numbers_as_they_are_told():
 
 def test_a_page_of_nothing_shows_the_papers_numbers(tmp_path):
     table = TABLES["table3"]
-    text = page(table_json(table, tmp_path), table)
+    text = page(table_json(table, Shelf(tmp_path)), table)
     assert "Nothing of it has been measured yet" in text
     assert text.count("not measured; paper") == 9 and "11.89 ± 0.21" in text
 
@@ -715,6 +838,12 @@ def test_a_sheet_of_panels(tiny, monkeypatch):
     panels = [pixels[22:302, 130 + 292 * i : 410 + 292 * i] for i in range(6)]
     assert all(panel.std() > 5 for panel in panels)  # something is drawn in each
     assert not np.array_equal(panels[1], panels[5]) and not np.array_equal(panels[3], panels[4])
+    drawn = path.read_bytes()
+    shutil.rmtree(tiny.runs)
+    said = []
+    with pytest.raises(UserError, match="none of the 1 runs"):
+        reproduce(Request("picture", "smoke", columns=columns), **where | {"say": said.append})
+    assert path.read_bytes() == drawn and f"{path} stays" in " ".join(said)
 
 
 # --- the command line ----------------------------------------------------------------------------
@@ -758,6 +887,9 @@ def test_what_the_command_line_asks_for(monkeypatch, tmp_path):
         ("reproduce table9", "there is no table or figure 'table9'"),
         ("reproduce table5 --time-left soon", "--time-left soon: expected a time such as 90s"),
         ("reproduce table5 --columns nothing", "--columns nothing: there is none"),
+        ("reproduce table5 --seeds -1", "--seeds are numbers from 0 on"),
+        ("reproduce Figure2", "figure2 has a script of its own: python results/gaussians25.py"),
+        ("reproduce tableA1", "tableA1 has no numbers to measure: it is the network"),
     ],
 )
 def test_mistakes_are_one_line(words, said, capsys, tmp_path, monkeypatch):

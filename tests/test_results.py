@@ -16,6 +16,7 @@ from diagan.reproduce import store
 from diagan.reproduce.index import index, write_index
 from diagan.reproduce.plan import BOOKS, Job
 from diagan.reproduce.render import number, page, table_json
+from diagan.reproduce.shelf import Shelf
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +47,7 @@ def unsourced(text: str, results: Path) -> list[str]:
             told = re.sub(r"\]\(.*?\)|\[.*?(?=\])", "", line)  # without the names of files
             found += [n for n in numbers_in(told) if n not in numbers_in(known)]
         elif line.startswith("Estimates"):
-            ratios = store.ratios(results)
+            ratios = Shelf(results).ratios()
             there = {str(len(ratios)), f"{np.median(list(ratios.values())):.2f}"}
             found += [n for n in numbers_in(line) if n not in there]
         elif not line.startswith("|"):
@@ -75,7 +76,7 @@ def counts(results: Path, name: str) -> set[str]:
 
 def test_the_index_is_what_the_files_give():
     text = (RESULTS / "README.md").read_text()
-    assert text == index(RESULTS), "run `diagan reproduce --index`"
+    assert text == index(Shelf(RESULTS)), "run `diagan reproduce --index`"
 
 
 def test_every_number_of_the_index_comes_from_a_stored_file():
@@ -85,7 +86,7 @@ def test_every_number_of_the_index_comes_from_a_stored_file():
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_is_what_the_stored_runs_give(name):
     """A page, and every mean on it, again from measured/*/metrics.jsonl."""
-    found, file = table_json(TABLES[name], RESULTS), RESULTS / "tables" / f"{name}.json"
+    found, file = table_json(TABLES[name], Shelf(RESULTS)), RESULTS / "tables" / f"{name}.json"
     assert file.exists() or not found["scales"], "run `diagan reproduce --index`"
     if file.exists():
         stored = json.loads(file.read_text())
@@ -162,7 +163,7 @@ def test_an_index_of_made_up_runs(some_results):
     assert "| Of 45 things | `python results/x.py --seeds 7` | 123 steps, 2026-01-02 |" in text
     assert "over 2 stored runs is 1.15" in text
     assert unsourced(text, some_results) == []
-    assert text == index(some_results)  # the same files, the same page
+    assert text == index(Shelf(some_results))  # the same files, the same page
     told = (some_results / "tables" / "table5.md").read_text()
     assert f"{number(0.8)} ± 0.071 (2); paper 0.838 ± 0.033" in told
     assert "2026-01-02" in told and "published FID" not in told  # no FID is in it
@@ -197,14 +198,14 @@ def test_a_table_with_a_changed_number_is_found(some_results):
 def test_a_smaller_protocol_stands_in_for_the_papers_and_is_marked(tmp_path):
     job = Job(Variant("colored_mnist_99"), "paper", 0)
     made_up_run(tmp_path, job, 0.75, "re10k_epochs10")
-    told = page(table_json(TABLES["table5"], tmp_path), TABLES["table5"])
+    told = page(table_json(TABLES["table5"], Shelf(tmp_path)), TABLES["table5"])
     assert "0.750 (1) †; paper 0.838 ± 0.033" in told
     assert "`diagan evaluate RUN --metrics re10k_epochs10`" in told
     assert "measured: 0 of 42 cells and 1 more by a smaller protocol" in told
     lines = store.read_lines(tmp_path / "measured" / job.name / "metrics.jsonl")
     whole = lines[0] | {"protocol": "re50k_epochs50", "value": 0.5}
     store.write_lines(tmp_path / "measured" / job.name / "metrics.jsonl", [*lines, whole])
-    told = page(table_json(TABLES["table5"], tmp_path), TABLES["table5"])
+    told = page(table_json(TABLES["table5"], Shelf(tmp_path)), TABLES["table5"])
     assert "0.500 (1); paper 0.838" in told and "†" not in told
 
 
@@ -212,7 +213,7 @@ def test_numbers_of_other_settings_are_not_taken(some_results):
     """A stored run whose config is no longer the experiment's fills no cell."""
     file = next((some_results / "measured").glob("*seed1")) / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"batch_size": 8}))
-    found = table_json(TABLES["table5"], some_results)
+    found = table_json(TABLES["table5"], Shelf(some_results))
     assert found["scales"]["smoke"]["seeds"] == [0]
     shutil.rmtree(some_results / "measured")
-    assert table_json(TABLES["table5"], some_results)["scales"] == {}
+    assert table_json(TABLES["table5"], Shelf(some_results))["scales"] == {}

@@ -10,7 +10,7 @@ from tiny import DIGITS, POINTS, Overheard, data_of, same, world_of
 from diagan import checkpoint, observers
 from diagan.config import Critic, Optim, Record
 from diagan.engine import launch
-from diagan.errors import UserError
+from diagan.errors import Diverged, UserError
 from diagan.game import Moment, Observer, Parts, Term, Turn, compose
 from diagan.ldr import free_moments
 from diagan.losses import hinge, non_saturating
@@ -20,7 +20,7 @@ from diagan.rundir import RunDir, read_lines
 from diagan.sampling import UniformStream, WeightedStream
 from diagan.stages import Stage, new_game, restore, stages, train_stage
 from diagan.summary import run_summary
-from diagan.train import Diverged, train
+from diagan.train import train
 
 
 def never() -> bool:

@@ -1,7 +1,7 @@
 """Record + samples -> Diagnosis: a table with a row a sample, a summary by group, warnings."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from diagan import ldr
 from diagan.config import Score
 from diagan.errors import UserError
-from diagan.rundir import RunDir, replacing, write_json
+from diagan.rundir import RunDir, read_json, replacing, write_json
 
 FORMAT = 1
 
@@ -169,6 +169,13 @@ def summary(found: Diagnosis) -> dict[str, Any]:
         "auc": dict(found.auc) if found.auc else None,
         "warnings": list(found.warnings),
     }
+
+
+def read_score(run: RunDir) -> Score:
+    """The settings by which a run was diagnosed last."""
+    found = read_json(run.diagnosis)
+    settings = {field.name: found[field.name] for field in fields(Score)}
+    return Score(**settings | ({"k": None} if found["k_is_auto"] else {}))
 
 
 def read_weights(run: RunDir) -> np.ndarray:

@@ -14,7 +14,7 @@ from diagan import checkpoint, ldr
 from diagan.batches import at_once
 from diagan.data import as_input
 from diagan.engine import across
-from diagan.errors import UserError
+from diagan.errors import Diverged, UserError
 from diagan.game import Moment, Observer, Parts, Turn
 from diagan.methods.ema import averages
 from diagan.networks.common import settle_generator
@@ -22,7 +22,7 @@ from diagan.progress import Display
 from diagan.record import LdrRecord, score_all
 from diagan.rundir import RunDir, append_line, read_lines, replacing
 from diagan.sample import as_stored, image_grid
-from diagan.train import Diverged, Game, share_buffers
+from diagan.train import Game, share_buffers
 
 WON_LOSS = 0.05  # of a discriminator, where 1.39 is a draw
 WON_LINES = 10

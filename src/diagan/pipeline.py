@@ -105,22 +105,27 @@ def work(world: World, should_stop: Callable[[], bool], stage: str | None = None
 
 
 def refuse_other_run(folder: RunDir, settings: Config, budget_seconds: float | None) -> None:
-    """A folder holds one run: going on with it under another config is refused.
+    """A folder holds one run: going on with it under another config is refused."""
+    if why := other_run(folder, settings, budget_seconds):
+        raise UserError(f"{why}; choose another --out, or give the same settings to go on")
+
+
+def other_run(folder: RunDir, settings: Config, budget_seconds: float | None = None) -> str:
+    """What is another in the run that a folder holds, if it is one.
 
     Where its data lie is left out: their fingerprint tells whether they are the same.
     """
     if not folder.config.exists():
-        return
+        return ""
     there = config.flat(read_settings(folder))
     mine = config.flat(settings)
     free = {"data.path", "data_root"}
     free |= {"steps", "record.every"} if budget_seconds else set()  # they follow from the budget
     differ = [key for key in mine if mine[key] != there.get(key) and key not in free]
-    if differ:
-        raise UserError(
-            f"{folder.path} holds a run with {differ[0]} {there.get(differ[0])}, not "
-            f"{mine[differ[0]]}; choose another --out, or give the same settings to go on"
-        )
+    if not differ:
+        return ""
+    key = differ[0]
+    return f"{folder.path} holds a run with {key} {there.get(key)}, not {mine[key]}"
 
 
 def begin(folder: RunDir, settings: Config, dataset: Dataset, expected: Estimate) -> None:
@@ -197,6 +202,11 @@ def diagnose_again(path: str | Path, score: Score) -> diagnosis.Diagnosis:
     found = diagnose_run(run, config.check(dataclasses.replace(settings, score=score)), data)
     report(run)
     return found
+
+
+def has_own_diagnosis(run: RunDir, c: Config) -> bool:
+    """Whether a run is diagnosed by its config, and not anew by other settings."""
+    return run.diagnosis.exists() and diagnosis.read_score(run) == c.score
 
 
 def report(run: RunDir) -> None:

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from diagan.errors import UserError
+from diagan.errors import Busy, UserError
 
 try:
     import fcntl
@@ -131,8 +131,8 @@ def _lock(descriptor: int, run: RunDir) -> None:
         if fcntl:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise UserError(
-            f"another process is at work in {run.path}; wait for it, or choose another --out"
+        raise Busy(
+            f"another process is at work in {run.path}; wait for it, or choose another folder"
         ) from None
 
 

@@ -11,7 +11,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from diagan.engine import across
-from diagan.errors import UserError
+from diagan.errors import Diverged
 from diagan.game import Fakes, Moment, Parts, Term, Turn, d_loss, g_loss
 from diagan.losses import Loss
 from diagan.random import generator, seed_torch
@@ -93,16 +93,6 @@ class Game:
     @property
     def players(self) -> list[Player]:
         return [self.g, self.d, *self.critics]
-
-
-class Diverged(UserError):
-    """A loss, or what an update made of the weights, is not finite."""
-
-    def __init__(self, name: str, what: str, step: int) -> None:
-        super().__init__(
-            f"the {what} of {name} is not finite at step {step}; the last checkpoint is untouched, "
-            "and can be drawn from: train anew with a lower --optim.lr or --precision float32"
-        )
 
 
 def train(game: Game, until: int, should_stop: Callable[[], bool] = lambda: False) -> bool:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from PIL import Image
 
+from diagan.errors import UserError
 from diagan.experiments.cells import Cell, Table
 from diagan.experiments.figures import SCRIPTS
 from diagan.experiments.tables import ARCHITECTURES
 from diagan.progress import duration
 from diagan.reproduce.curves import recall_curves
 from diagan.reproduce.index import index, write_index
-from diagan.reproduce.pictures import draw_panel, sheet, write_sheet
+from diagan.reproduce.pictures import draw_panel, sheet, shows_more, stored_grid, write_sheet
 from diagan.reproduce.plan import (
     BOOKS,
     Job,
@@ -25,11 +26,11 @@ from diagan.reproduce.plan import (
     unplanned,
 )
 from diagan.reproduce.render import write_table
-from diagan.reproduce.store import median_ratio, ratios
+from diagan.reproduce.shelf import Shelf
 from diagan.reproduce.work import Workshop
 from diagan.rundir import read_json
 
-__all__ = ["Request", "median_ratio", "names", "ratios", "reproduce", "write_index"]
+__all__ = ["Request", "names", "reproduce", "write_index"]
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,14 @@ def reproduce(
     """Plan, say what it takes, do what fits into the time, and write the table or the figure."""
     deadline = None if request.seconds is None else time.time() + request.seconds
     table = find_table(request.name)
+    if any(seed < 0 for seed in request.seeds):
+        raise UserError("--seeds are numbers from 0 on")
     cells = selected(table, request.scale, request.rows, request.columns)
     shop = Workshop(runs, results, data_root, deadline, say)
     units = make_plan(table, cells, request.scale, request.seeds)
     units = [unit for unit in units if not (request.quick and unit.is_slow)]
     jobs = list(dict.fromkeys(unit.job for unit in units))
-    shop.refuse_others(jobs)
+    shop.refuse(jobs)
     say(f"{table.name}: {table.title}, at {request.scale} scale: {len(jobs)} runs in {len(units)} "
         f"units under {runs}")  # fmt: skip
     for reason in unplanned(cells):
@@ -75,20 +78,31 @@ def reproduce(
         left = shop.work(planned)
     finally:
         shop.keep_all(jobs)
-        path = draw(table, cells, jobs, shop) if is_picture(table) else write_table(table, results)
-        if table.name == "figure1e":
-            draw_curves(results, request.scale)
-    if (results / "README.md").exists():  # it keeps up with what is stored
-        write_index(results)
+        path = write(table, request, jobs, shop)
     shop.report()
     if left:
         say(f"{len(left)} units wait for more time; the same command goes on")
+    if jobs and all(job.name in shop.failed for job in jobs):
+        raise UserError(f"none of the {len(jobs)} runs could be measured, for what is said above")
+    return path
+
+
+def write(table: Table, request: Request, jobs: Sequence[Job], shop: Workshop) -> Path:
+    """The table or the figure, and what keeps up with it."""
+    if is_picture(table):
+        path = draw(table, selected(table, request.scale), jobs, shop)
+    else:
+        path = write_table(table, Shelf(shop.results))
+    if table.name == "figure1e":
+        draw_curves(shop.results, request.scale)
+    if (shop.results / "README.md").exists():
+        write_index(shop.results)
     return path
 
 
 def names(results: Path) -> str:
     """Every table and figure; below it, what of it is measured."""
-    lines = index(results).split("\n")
+    lines = index(Shelf(results)).split("\n")
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
     known = [row for row in rows if row[0] in {*BOOKS, *SCRIPTS, *ARCHITECTURES}]
     return "\n".join(
@@ -106,7 +120,7 @@ def tell_plan(
     n_done = sum(unit not in planned and unit.job.name not in shop.failed for unit in units)
     say(f"about {duration(sum(planned.values()))} in {len(planned)} units; {n_done} are done")
     if shop.deadline:
-        say(f"time left: {duration(shop.deadline - time.time())}")
+        say(f"time left: {duration(max(shop.deadline - time.time(), 0))}")
 
 
 def draw_curves(results: Path, scale: str) -> None:
@@ -123,6 +137,8 @@ def draw(table: Table, cells: Sequence[Cell], jobs: Sequence[Job], shop: Worksho
 
         def panel(cell: Cell, seed: int = seed, scale: str = scale) -> Image.Image | None:
             job = Job(cell.variant.at(scale), scale, seed)
+            if cell.metric == "grid":
+                return stored_grid(shop.stored(job), job, cell.arm)
             if job.name in shop.failed:
                 return None
             return draw_panel(
@@ -130,5 +146,9 @@ def draw(table: Table, cells: Sequence[Cell], jobs: Sequence[Job], shop: Worksho
             )
 
         path = shop.results / "figures" / f"{table.name}-{scale}-seed{seed}.png"
-        write_sheet(sheet(cells, panel), path)
+        picture, n_panels = sheet(cells, panel)
+        if shows_more(path, n_panels):
+            shop.say(f"{path} stays: it shows panels whose runs are not under {shop.runs}")
+        else:
+            write_sheet(picture, path, n_panels)
     return path

@@ -8,21 +8,23 @@ from diagan.experiments.figures import SCRIPTS
 from diagan.experiments.tables import ARCHITECTURES, TABLES
 from diagan.reproduce.plan import BOOKS, is_picture
 from diagan.reproduce.render import MISSING, count_text, table_json, write_table
-from diagan.reproduce.store import median_ratio, ratios
+from diagan.reproduce.shelf import Shelf
 from diagan.rundir import read_json, replacing
 
 
 def write_index(results: Path) -> Path:
     """results/README.md, and anew every table of which something is stored."""
+    shelf = Shelf(results)
     for table in TABLES.values():
-        if table_json(table, results)["scales"]:
-            write_table(table, results)
+        if table_json(table, shelf)["scales"]:
+            write_table(table, shelf)
     with replacing(results / "README.md") as temporary:
-        temporary.write_text(index(results))
+        temporary.write_text(index(shelf))
     return results / "README.md"
 
 
-def index(results: Path) -> str:
+def index(shelf: Shelf) -> str:
+    results = shelf.results
     lines = [
         "# What was measured", "",
         "This page is written by `diagan reproduce --index` from the files beside it. Run folders "
@@ -32,16 +34,16 @@ def index(results: Path) -> str:
         "`diagan reproduce NAME` plans the runs, estimates them, does what fits into "
         "`--time-left`, and writes `tables/NAME.md`. A cell that nobody measured says so.", "",
         "| name | what | measured | files |", "| --- | --- | --- | --- |",
-        *(book_row(table, results) for table in BOOKS.values()),
+        *(book_row(table, shelf) for table in BOOKS.values()),
         *(f"| {name} | {title} (`{command}`) | {'yes' if (results / file).exists() else MISSING} "
           f"| {link(results / file, results)} |"
           for name, (title, command, file) in SCRIPTS.items()),
         *(f"| {name} | {what} | not numbers | |" for name, what in ARCHITECTURES.items()), "",
     ]  # fmt: skip
-    ratio = median_ratio(results)
+    ratio = shelf.median_ratio()
     if ratio is not None:
         lines += [
-            f"Estimates: the median of actual / estimated seconds over {len(ratios(results))} "
+            f"Estimates: the median of actual / estimated seconds over {len(shelf.ratios())} "
             f"stored runs is {ratio:.2f} (`measured/*/provenance.json`).", "",
         ]  # fmt: skip
     pages = {p for p in results.glob("*.md") if p.name != "README.md"}
@@ -54,14 +56,15 @@ def index(results: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def book_row(table: Table, results: Path) -> str:
+def book_row(table: Table, shelf: Shelf) -> str:
+    results = shelf.results
     drawn = sorted((results / "figures").glob(f"{table.name}-*.png"))
     pictures = [link(picture, results) for picture in drawn]
     if is_picture(table):
         files = ", ".join(pictures)
         told = ", ".join(p.stem.removeprefix(f"{table.name}-") for p in drawn) or MISSING
     else:
-        found = table_json(table, results)["scales"]
+        found = table_json(table, shelf)["scales"]
         told = "; ".join(
             f"{scale}: {count_text(x)}, seeds {' '.join(map(str, x['seeds']))}"
             for scale, x in found.items()

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 from PIL import Image, ImageDraw, ImageFont
+from PIL.PngImagePlugin import PngInfo
 
 from diagan import checkpoint
 from diagan.data import Dataset
@@ -15,10 +16,13 @@ from diagan.experiments.cells import Cell
 from diagan.ldr import discrepancy_score
 from diagan.random import numpy_generator
 from diagan.record import LdrRecord
+from diagan.reproduce.plan import Job
+from diagan.reproduce.shelf import StoredRun
 from diagan.rundata import read_settings
 from diagan.rundir import RunDir, replacing
 from diagan.sample import image_grid, load_at
 
+N_PANELS = "panels"  # a text in the PNG
 SIDE = 280  # pixels of a panel
 MARGIN, TITLE = 12, 22
 N_SHOWN = 64  # images of a grid
@@ -30,24 +34,27 @@ Colour = tuple[int, int, int]
 Panel = Callable[[Cell, RunDir, Dataset], Image.Image]
 
 
-def sheet(cells: Sequence[Cell], draw: Callable[[Cell], Image.Image | None]) -> Image.Image:
-    """Rows and columns with their names; a panel that is missing says so."""
+def sheet(
+    cells: Sequence[Cell], draw: Callable[[Cell], Image.Image | None]
+) -> tuple[Image.Image, int]:
+    """Rows and columns with their names, where a panel that is missing says so; and how many are
+    there."""
     rows = list(dict.fromkeys(cell.row for cell in cells))
     columns = list(dict.fromkeys(cell.column for cell in cells))
     step, left = SIDE + MARGIN, 130
     size = (left + len(columns) * step, TITLE + len(rows) * step)
     picture = Image.new("RGB", size, PAPER)
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(14)
+    panels = {(cell.row, cell.column): draw(cell) for cell in cells}
     for x, column in enumerate(columns):
         pen.text((left + x * step, 3), column, INK, font)
     for y, row in enumerate(rows):
         pen.multiline_text((6, TITLE + y * step + SIDE // 2), textwrap.fill(row, 14), INK, font)
         for x, column in enumerate(columns):
-            cell = next((c for c in cells if (c.row, c.column) == (row, column)), None)
-            corner = (left + x * step, TITLE + y * step)
-            if cell:
-                picture.paste(fitted(draw(cell)), corner)
-    return picture
+            if (row, column) in panels:
+                corner = (left + x * step, TITLE + y * step)
+                picture.paste(fitted(panels[row, column]), corner)
+    return picture, sum(panel is not None for panel in panels.values())
 
 
 def fitted(panel: Image.Image | None) -> Image.Image:
@@ -61,12 +68,13 @@ def fitted(panel: Image.Image | None) -> Image.Image:
 
 def draw_panel(cell: Cell, run: RunDir, load: Callable[[], Dataset]) -> Image.Image | None:
     """A panel, or none where the run has not come that far."""
-    if cell.metric == "grid":
-        file = run.generated / f"{cell.arm.replace('+', '_')}.png"
-        return Image.open(file) if file.exists() else None
-    if not run.samples.exists():
-        return None
-    return PANELS[cell.metric](cell, run, load())
+    return PANELS[cell.metric](cell, run, load()) if run.samples.exists() else None
+
+
+def stored_grid(folder: Path, job: Job, arm: str) -> Image.Image | None:
+    """What an arm made, of a run whose folder may be gone."""
+    file = folder / f"{arm.replace('+', '_')}.png"
+    return Image.open(file) if file.exists() and StoredRun(folder).is_of(job) else None
 
 
 # --- training images by score --------------------------------------------------------------------
@@ -177,6 +185,17 @@ PANELS: dict[str, Panel] = {
 }
 
 
-def write_sheet(picture: Image.Image, path: Path) -> None:
+def write_sheet(picture: Image.Image, path: Path, n_panels: int = 1) -> None:
+    """A PNG that says how many panels it shows."""
+    about = PngInfo()
+    about.add_text(N_PANELS, str(n_panels))
     with replacing(path) as temporary:
-        picture.save(temporary, format="PNG", optimize=True)
+        picture.save(temporary, format="PNG", optimize=True, pnginfo=about)
+
+
+def shows_more(path: Path, n_panels: int) -> bool:
+    """Whether the sheet that is there has more panels than the new one would."""
+    if not path.exists():
+        return False
+    with Image.open(path) as there:
+        return int(there.info.get(N_PANELS, 0)) > n_panels

@@ -14,8 +14,8 @@ from diagan.experiments.cells import (
     Table,
     group_of,
 )
-from diagan.experiments.figures import FIGURES, PICTURES
-from diagan.experiments.tables import TABLES
+from diagan.experiments.figures import FIGURES, PICTURES, SCRIPTS
+from diagan.experiments.tables import ARCHITECTURES, TABLES
 from diagan.experiments.variants import Variant, arm_stage, stages_for
 from diagan.kept import PASSES
 from diagan.protocols import parse
@@ -75,6 +75,12 @@ def find_table(name: str) -> Table:
     for guess in (name.lower(), f"table{name.lower()}", f"figure{name.lower()}"):
         if guess in known:
             return BOOKS[known[guess]]
+    for other, (_, command, _) in SCRIPTS.items():
+        if other.lower() == name.lower():
+            raise UserError(f"{other} has a script of its own: {command}")
+    for other, what in ARCHITECTURES.items():
+        if other.lower() == name.lower():
+            raise UserError(f"{other} has no numbers to measure: it is {what}")
     raise UserError(f"there is no table or figure {name!r}{did_you_mean(name, BOOKS)}")
 
 

@@ -10,14 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from diagan import config
-from diagan.config import Config
-from diagan.errors import UserError
 from diagan.experiments import SCALES
 from diagan.experiments.cells import MINOR, PROTOCOLS, Also, Cell, Table, group_of
 from diagan.reproduce.plan import Job, unplanned
-from diagan.reproduce.store import STORE, numbers
-from diagan.rundir import read_json, read_lines, replacing, write_json
+from diagan.reproduce.shelf import Shelf, of_one_extractor
+from diagan.rundir import replacing, write_json
 
 MISSING = "not measured"
 INCEPTIONS = ("fid", "is", "partial_fid")  # published in Inception's features
@@ -57,66 +54,35 @@ def protocols(metric: str, scale: str) -> list[str]:
     return [known.get(name, "") for name in ([scale, "cpu"] if scale == "paper" else [scale])]
 
 
-def measured(cell: Cell, scale: str, results: Path) -> Measured | None:
+def measured(cell: Cell, scale: str, shelf: Shelf) -> Measured | None:
     """What is stored for a cell at a scale, over all seeds that have one and the same protocol."""
-    tried = (measured_by(name, cell, scale, results) for name in protocols(cell.metric, scale))
+    tried = (measured_by(name, cell, scale, shelf) for name in protocols(cell.metric, scale))
     return next((found for found in tried if found), None)
 
 
-def measured_by(protocol: str, cell: Cell, scale: str, results: Path) -> Measured | None:
-    variant = cell.variant.at(scale)
-    by_seed, abouts, lines = {}, [], []
-    for folder in stored_runs(results, variant.folder(scale, 0).removesuffix("0")):
-        seed = int(folder.name.rpartition("seed")[2])
-        line = numbers(folder)(cell.metric, protocol, cell.arm, cell.group)
-        if line is not None and same_run(folder, Job(variant, scale, seed)):
-            by_seed[seed] = line["value"]
-            lines.append(line)
-            abouts.append(about(folder, cell.arm))
-    if not by_seed:
+def measured_by(protocol: str, cell: Cell, scale: str, shelf: Shelf) -> Measured | None:
+    of_seed_0 = Job(cell.variant.at(scale), scale, 0)
+    runs = shelf.seeds(of_seed_0)
+    found = {seed: run.lines(cell.metric, protocol, cell.arm, cell.group)
+             for seed, run in runs.items()}  # fmt: skip
+    found = {seed: lines for seed, lines in found.items()
+             if lines and runs[seed].is_of(replace(of_seed_0, seed=seed))}  # fmt: skip
+    if not found:
         return None
+    lines = of_one_extractor(found)
+    there = [runs[seed] for seed in lines]
+    stages = {"phase1", cell.arm.partition("+")[0]}
     return Measured(
-        dict(sorted(by_seed.items())),
+        {seed: line["value"] for seed, line in lines.items()},
         protocol=protocol,
-        precision=unique(a["precision"] for a in abouts),
-        features=unique(x["extractor"] for x in lines if "extractor" in x),
-        devices=unique(a["device"] for a in abouts),
-        dates=unique(a["date"] for a in abouts),
-        comparable=all(x.get("comparable_with_published", True) for x in lines),
-        warnings=unique(w for a in abouts for w in a["warnings"]),
-    )
-
-
-def stored_runs(results: Path, prefix: str) -> list[Path]:
-    folders = [p for p in (results / STORE).glob("*") if p.name.startswith(prefix)]
-    return sorted(p for p in folders if p.name.removeprefix(prefix).isdigit())
-
-
-def same_run(folder: Path, job: Job) -> bool:
-    """Whether a stored run is the one that the table means, whatever machine it ran on."""
-    file = folder / "config.json"
-    try:
-        there = config.loads(file.read_text(), str(file))
-    except (OSError, UserError):
-        return False
-
-    def bare(c: Config) -> Config:
-        return replace(c, device="auto", precision="auto", data_root=None)
-
-    return bare(there) == bare(job.config)
-
-
-def about(folder: Path, arm: str) -> dict[str, Any]:
-    provenance = read_json(folder / "provenance.json")
-    stages = {"phase1", arm.partition("+")[0]}
-    lines = read_lines(folder / "log.jsonl")
-    said = [x["warning"] for x in lines if "warning" in x and x["stage"] in stages]
-    return {
-        "precision": provenance["precision"],
-        "device": provenance["device"],
-        "date": provenance["started"][:10],
-        "warnings": [f"{folder.name}: {text}" for text in said],
-    }
+        precision=unique(run.provenance["precision"] for run in there),
+        features=unique(x["extractor"] for x in lines.values() if "extractor" in x),
+        devices=unique(run.provenance["device"] for run in there),
+        dates=unique(run.provenance["started"][:10] for run in there),
+        comparable=all(x.get("comparable_with_published", True) for x in lines.values()),
+        warnings=unique(f"{run.folder.name}: {said}" for run in there
+                        for stage, said in run.warnings if stage in stages),
+    )  # fmt: skip
 
 
 def unique(values: Iterable[str]) -> tuple[str, ...]:
@@ -142,10 +108,10 @@ def parts(table: Table) -> list[tuple[str, list[Cell]]]:
     return main + [(also.title, also_cells(table, also)) for also in table.also]
 
 
-def table_json(table: Table, results: Path) -> dict[str, Any]:
+def table_json(table: Table, shelf: Shelf) -> dict[str, Any]:
     """Every cell at every scale at which something is stored; pages are made from this alone."""
     cells = [
-        {**cell_json(cell, scale, results), "part": title}
+        {**cell_json(cell, scale, shelf), "part": title}
         for scale in SCALES
         for title, part in parts(table)
         for cell in part
@@ -156,20 +122,19 @@ def table_json(table: Table, results: Path) -> dict[str, Any]:
         "name": table.name,
         "title": table.title,
         "scales": {scale: counted(kept, scale) for scale in scales},
-        "failed": failures(table, results),
+        "failed": failures(table, shelf),
         "cells": kept,
     }
 
 
-def failures(table: Table, results: Path) -> dict[str, str]:
+def failures(table: Table, shelf: Shelf) -> dict[str, str]:
     """Runs of the table that could not be finished, and why."""
-    found = {}
-    for scale in SCALES:
-        for variant in dict.fromkeys(cell.variant.at(scale) for cell in table.cells):
-            for folder in stored_runs(results, variant.folder(scale, 0).removesuffix("0")):
-                if why := read_json(folder / "provenance.json").get("failed"):
-                    found[folder.name] = why
-    return found
+    jobs = dict.fromkeys(
+        Job(cell.variant.at(scale), scale, 0) for scale in SCALES for cell in table.cells
+    )
+    runs = [run for job in jobs for run in shelf.seeds(job).values()]
+    return {run.folder.name: run.provenance["failed"] for run in runs
+            if run.provenance.get("failed")}  # fmt: skip
 
 
 def counted(cells: Sequence[dict[str, Any]], scale: str) -> dict[str, Any]:
@@ -185,8 +150,8 @@ def count_text(count: dict[str, Any]) -> str:
     return f"{count['measured']} of {count['of']} cells{more}"
 
 
-def cell_json(cell: Cell, scale: str, results: Path) -> dict[str, Any]:
-    found = measured(cell, scale, results)
+def cell_json(cell: Cell, scale: str, shelf: Shelf) -> dict[str, Any]:
+    found = measured(cell, scale, shelf)
     own = protocols(cell.metric, scale)[0]
     return {
         "row": cell.row, "column": cell.column, "scale": scale,
@@ -316,11 +281,11 @@ def heading(name: str) -> str:
     return name.capitalize()
 
 
-def write_table(table: Table, results: Path) -> Path:
+def write_table(table: Table, shelf: Shelf) -> Path:
     """tables/NAME.json and .md from the stored runs."""
-    found = table_json(table, results)
-    write_json(results / "tables" / f"{table.name}.json", found)
-    target = results / "tables" / f"{table.name}.md"
+    found = table_json(table, shelf)
+    write_json(shelf.results / "tables" / f"{table.name}.json", found)
+    target = shelf.results / "tables" / f"{table.name}.md"
     with replacing(target) as temporary:
         temporary.write_text(page(found, table))
     return target

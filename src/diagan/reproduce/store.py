@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -150,46 +149,3 @@ def _seconds(lines: list[Line], first: int) -> float:
     steps = [first, *(line["step"] for line in lines)]
     speeds = [float(line["steps_per_second"]) for line in lines]
     return float(sum((b - a) / speed for (a, b), speed in zip(pairwise(steps), speeds)))
-
-
-# --- how good the estimates were -----------------------------------------------------------------
-
-
-def ratios(results: Path) -> dict[str, float]:
-    """Actual over estimated seconds of every stored run, of its units that have ended."""
-    found = {}
-    for file in sorted((results / STORE).glob("*/provenance.json")):
-        provenance = read_json(file)
-        units = list(provenance.get("units", {}).values())
-        if "units" not in provenance and "seconds" in provenance:  # made by `diagan run`
-            estimate = provenance["estimate"]["seconds"]
-            units = [{"estimate": estimate, "seconds": provenance["seconds"]}]
-        ended = [unit for unit in units if unit.get("ended", True)]
-        if estimated := sum(unit["estimate"] for unit in ended):
-            found[file.parent.name] = sum(unit["seconds"] for unit in ended) / estimated
-    return found
-
-
-def median_ratio(results: Path) -> float | None:
-    """Median of actual / estimated over the stored runs; none where nothing is stored."""
-    found = list(ratios(results).values())
-    return float(np.median(found)) if found else None
-
-
-def numbers(folder: Path) -> Callable[[str, str, str, str], Line | None]:
-    """A stored run's line for a metric, its protocol, an arm and a group."""
-    lines = read_lines(folder / "metrics.jsonl")
-
-    def find(metric: str, protocol: str, arm: str, group: str) -> Line | None:
-        stage, plus, _ = arm.partition("+")
-        for line in lines:
-            if (
-                line["metric"] == metric
-                and line.get("protocol", "") == protocol
-                and (line["arm"], line["drs"]) == (stage, bool(plus))
-                and line.get("group", "") == group
-            ):
-                return line
-        return None
-
-    return find

@@ -11,8 +11,9 @@ import numpy as np
 from diagan import checkpoint, pipeline
 from diagan.config import Config, DemoDigits, DrawnFaces, Gaussians25, SingleGaussian
 from diagan.engine import resolve
-from diagan.errors import UserError
+from diagan.errors import Busy, Diverged, UserError
 from diagan.evaluate import Look, evaluate_run
+from diagan.experiments.cells import MAJOR, MINOR
 from diagan.experiments.variants import arm_stage
 from diagan.kept import needed_records
 from diagan.progress import duration
@@ -21,8 +22,10 @@ from diagan.reproduce.plan import BOOKS, Job, Unit, phase1_key, split_subset, st
 from diagan.reproduce.store import STORE, keep
 from diagan.reproduce.timing import Clock, own_features
 from diagan.rundir import RunDir, locked, read_json, read_lines, write_json
+from diagan.stages import stages
 from diagan.weights import find_weights
 
+GROUPS = {"", *MINOR.values(), *MAJOR.values()}  # that tables ask of
 MADE = (SingleGaussian, Gaussians25, DemoDigits, DrawnFaces)  # data that need no files
 
 
@@ -38,6 +41,7 @@ class Workshop:
     clock: Clock = field(default_factory=Clock)
     failed: dict[str, str] = field(default_factory=dict)  # run: why
     done: dict[Unit, tuple[float, float]] = field(default_factory=dict)  # estimated, actual seconds
+    unreported: dict[Job, None] = field(default_factory=dict)  # runs that have changed, in order
 
     def settings(self, job: Job) -> Config:
         c = job.config
@@ -49,14 +53,29 @@ class Workshop:
     def stored(self, job: Job) -> Path:
         return self.results / STORE / job.name
 
-    def refuse_others(self, jobs: Iterable[Job]) -> None:
-        """A folder of that name may hold another run: its numbers are not this table's."""
+    def refuse(self, jobs: Iterable[Job]) -> None:
+        """Leave alone what is not theirs, and what cannot be finished."""
         for job in dict.fromkeys(jobs):
-            try:
-                pipeline.refuse_other_run(self.folder(job), self.settings(job), None)
-            except UserError as error:
-                self.failed[job.name] = str(error)
-                self.say(str(error))
+            if why := self.objection(job):
+                self.failed[job.name] = why
+                self.say(why)
+
+    def objection(self, job: Job) -> str:
+        """Why a run cannot be measured here, if so."""
+        run, c, stored = self.folder(job), self.settings(job), self.stored(job)
+        if why := pipeline.other_run(run, c):
+            return f"{why}; give another --runs, or delete that folder"
+        began = read_json(run.provenance)["started"] if run.config.exists() else None
+        kept = stored / "provenance.json"
+        if kept.exists() and read_json(kept)["started"] != began:
+            return (f"{stored} holds what a run has measured that is not in {self.runs}; give "
+                    "another --results, or delete that folder to measure anew")  # fmt: skip
+        if began and (why := read_json(run.provenance).get("failed")):
+            return f"{job.name}: {why}; delete {run.path} to try again"
+        if run.diagnosis.exists() and not pipeline.has_own_diagnosis(run, c):
+            return (f"{run.path} was diagnosed anew by other settings than its own; delete "
+                    f"{run.diagnosis.name} there to have its own again")  # fmt: skip
+        return ""
 
     # --- where things stand ----------------------------------------------------------------------
 
@@ -75,7 +94,7 @@ class Workshop:
         stage, plus, _ = unit.what.partition("+")
         lines = [x for x in read_lines(self.folder(unit.job).metrics)
                  if (x["arm"], x["drs"]) == (stage, bool(plus))]  # fmt: skip
-        there = {x.get("protocol") for x in lines}
+        there = {x.get("protocol") for x in lines if x.get("group", "") in GROUPS}
         there |= {f"{x.get('protocol')}@{x.get('group')}" for x in lines}
         # The Inception Score needs classes; other extractors' would be another number.
         has_classes = find_weights("inception") is not None
@@ -106,7 +125,8 @@ class Workshop:
                 start, recorded = self.phase1_start(unit.job, before)
                 before += [] if self.is_done(unit) else [c]
             else:
-                there = (stage_key(c), unit.what) in trained
+                shared = not self.folder(unit.job).config.exists()  # then it begins as a copy
+                there = shared and (stage_key(c), unit.what) in trained
                 start = c.steps if there else self.start(unit)
             trained.add((stage_key(c), unit.what))
             if not self.is_done(unit):
@@ -142,14 +162,15 @@ class Workshop:
     def work(self, planned: Mapping[Unit, float]) -> list[Unit]:
         """Do what can be done of units with their seconds; those left for want of time."""
         left: list[Unit] = []
-        for unit, seconds in planned.items():
+        last = {unit.job: unit for unit in planned}
+        for unit, planned_seconds in planned.items():
             where = f"{unit.job.name}, {unit.name}"
-            if unit.job.name in self.failed or self.is_done(unit) or not self.is_ready(unit):
+            if unit.job.name in self.failed or self.is_done(unit):
                 continue
-            if unit.what == "phase1" and not unit.measures:
-                # The run that the plan let it begin from may not have come about.
-                started = self.phase1_start(unit.job)
-                seconds = self.clock.seconds(unit, self.settings(unit.job), *started)
+            if not self.is_ready(unit):
+                left.append(unit)
+                continue
+            seconds = self.seconds_now(unit, planned_seconds)
             told = seconds * self.pace
             if self.deadline and time.time() + told > self.deadline:
                 rest = duration(max(self.deadline - time.time(), 0))
@@ -163,12 +184,22 @@ class Workshop:
             except UserError as error:
                 self.give_up(unit, error)
             self.done[unit] = seconds, time.time() - began
+            if unit is last[unit.job]:
+                self.report([unit.job])
         return left
+
+    def seconds_now(self, unit: Unit, planned: float) -> float:
+        """The run that the plan let a stage begin from may not have come about."""
+        if unit.measures:
+            return planned
+        c, is_phase1 = self.settings(unit.job), unit.what == "phase1"
+        started = self.phase1_start(unit.job) if is_phase1 else (self.start(unit), set[int]())
+        return self.clock.seconds(unit, c, *started)
 
     def do(self, unit: Unit, seconds: float) -> None:
         """The work itself; what it took goes beside what was said."""
         run = self.begun(unit.job)
-        began, ended = time.time(), False
+        began, ended, busy = time.time(), False, False
         try:
             if unit.measures:
                 self.measure(unit, run)
@@ -176,9 +207,14 @@ class Workshop:
                 c = self.settings(unit.job)
                 pipeline.run(c, run.path, stage=unit.what, keep=self.to_keep(unit.job))
             ended = True
+        except Busy:
+            busy = True
+            raise
         finally:
-            note(run, unit.name, seconds, time.time() - began, ended)
-            keep(run, self.stored(unit.job))
+            if not busy:
+                note(run, unit.name, seconds, time.time() - began, ended)
+                keep(run, self.stored(unit.job))
+                self.unreported[unit.job] = None
 
     def to_keep(self, job: Job) -> set[int]:
         """Where D is kept: for records that the run does not take itself, and that others would
@@ -197,7 +233,7 @@ class Workshop:
         self.failed[unit.job.name] = str(error)
         self.say(f"{unit.job.name}, {unit.name}: {error}")
         # Anything else (a full disk, another process in the folder) is not of the run's making.
-        if type(error) is not UserError and run.config.exists():
+        if isinstance(error, Diverged):
             write_json(run.provenance, read_json(run.provenance) | {"failed": str(error)})
             keep(run, self.stored(unit.job))
 
@@ -228,15 +264,20 @@ class Workshop:
             if run.config.exists() and job.name not in self.failed:
                 keep(run, self.stored(job))
 
-    def report(self) -> None:
-        """Of the runs that have changed."""
-        for job in dict.fromkeys(unit.job for unit in self.done):
-            pipeline.report(self.folder(job))
+    def report(self, jobs: Iterable[Job] = ()) -> None:
+        """Anew, of those that have changed; by default of all."""
+        for job in [*jobs] or [*self.unreported]:
+            if job in self.unreported:
+                pipeline.report(self.folder(job))
+                del self.unreported[job]
 
     def begun(self, job: Job) -> RunDir:
         """The run's folder, with what another run has done of its phase 1 already."""
         run, c = self.folder(job), self.settings(job)
         if run.config.exists():
+            if "units" not in read_json(run.provenance):
+                with locked(run):
+                    adopt(run, c)
             return run
         trunk = find_trunk(self.runs, c, run.path)
         with locked(run):
@@ -258,20 +299,30 @@ def end_of(c: Config, stage: str) -> int:
     return c.phase1_steps if stage == "phase1" else c.steps
 
 
+def adopt(run: RunDir, c: Config) -> None:
+    """What `diagan run` has done of a run is a unit of its own."""
+    provenance = read_json(run.provenance)
+    ended = all(stage.end in checkpoint.steps(run.checkpoints, stage.name) for stage in stages(c))
+    whole = {"estimate": provenance["estimate"]["seconds"],
+             "seconds": provenance.get("seconds", 0.0), "ended": ended}  # fmt: skip
+    write_json(run.provenance, provenance | {"units": {"run": whole}})
+
+
 def note(run: RunDir, unit: str, estimated: float, seconds: float, ended: bool) -> None:
-    """What a unit took beside what was estimated; a unit that was cut short adds up.
+    """What a unit took beside what was estimated; a unit that was cut short adds up, as one that is
+    done a second time does, by other protocols.
 
     The run's own two figures are the sums over its units.
     """
     provenance: dict[str, Any] = read_json(run.provenance)
-    if "units" not in provenance:  # a run that `diagan run` has made
-        before = {"estimate": provenance["estimate"]["seconds"], "seconds": provenance["seconds"]}
-        provenance["units"] = {"run": before}
     units = provenance["units"]
-    one = units.setdefault(unit, {"estimate": estimated, "seconds": 0.0})
+    one = units.setdefault(unit, {"estimate": 0.0, "seconds": 0.0, "ended": True})
+    if one["ended"]:  # what was cut short was estimated as a whole
+        one["estimate"] += estimated
     one["seconds"] += seconds
     one["ended"] = ended
-    provenance.pop("failed", None)
+    if ended:
+        provenance.pop("failed", None)
     provenance["estimate"]["seconds"] = sum(x["estimate"] for x in units.values())
     provenance["seconds"] = sum(x["seconds"] for x in units.values())
     write_json(run.provenance, provenance)
