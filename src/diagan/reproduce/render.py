@@ -208,9 +208,12 @@ def section(
         f"features: {told('features')}" + (", not comparable with published FID" * own),
         "- a cell: mean ± deviation over seeds (n seeds), then the paper's", "",
     )  # fmt: skip
-    yield from (*markdown([x for x in cells if not x["part"]]), "")
-    for column, ours in further(cells).items():
-        title = f", {column}" if len(table.columns) > 1 and column else ""
+    main, more = [x for x in cells if not x["part"]], further(cells)
+    if len(table.columns) == 1:
+        main += more.pop(table.columns[0], [])
+    yield from (*markdown(main), "")
+    for column, ours in more.items():
+        title = f", {column}" if column else ""
         yield from (f"Of the same runs{title}, which the paper does not have:", "",
                     *markdown(ours), "")  # fmt: skip
     if smaller := sorted({x["protocol"] for x in there if x["smaller"]}):
