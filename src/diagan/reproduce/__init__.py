@@ -79,7 +79,8 @@ def reproduce(
     finally:
         shop.keep_all(jobs)
         path = write(table, request, jobs, shop)
-    shop.report()
+    for job in jobs:
+        shop.report(job)
     if left:
         say(f"{len(left)} units wait for more time; the same command goes on")
     if jobs and all(job.name in shop.failed for job in jobs):
