@@ -48,29 +48,29 @@ def look(run: RunDir) -> dict[str, Any]:
         share = next(group.weight_share for group in found.groups if group.name == found.rare)
         rules[name] = {"weight": share, "auc": found.auc["score"] if found.auc else None}
     how = {"mode": settings.record.mode, "n_records": len(records), "seed": settings.seed,
-             "steps": settings.phase1_steps, "share": float(is_rare.mean())}  # fmt: skip
+           "n": data.n, "steps": settings.phase1_steps,
+           "share": float(is_rare.mean())}  # fmt: skip
     return {**how, **means, "rules": rules}
 
 
 def page(stored: Stored) -> str:
-    runs = stored["runs"]
+    columns = ["records", "seed", "digits", "steps", "LDRM", "LDRV", *RULES]
     lines = [
         *head("Where the weight goes", stored),
-        "A phase 1 for each seed and scale, recorded with D in train mode (new batches of 64 for",
-        "every record) or in eval mode. Moments: major / minor group. A cell: the minor group's",
-        "share of the draws in phase 2, and the AUC of the score for it.",
+        "A row is a phase 1, recorded with D in train mode (new batches of 64 for every record) or",
+        "in eval mode. LDRM and LDRV: of the major / the minor group. Then for each rule the minor",
+        "group's share of the draws in phase 2, and the AUC of the score for it.",
         "",
-        "| | " + " | ".join(f"{x['mode']} mode, {x['n_records']} records, seed {x['seed']}, "
-                             f"{x['steps']:,} steps" for x in runs.values()) + " |",
-        "| ---" * (1 + len(runs)) + " |",
+        "| " + " | ".join(columns) + " |",
+        "| ---" * len(columns) + " |",
     ]  # fmt: skip
-    for moment in ("ldrm", "ldrv"):
-        cells = [f"{x[moment][0]:.3g} / {x[moment][1]:.3g}" for x in runs.values()]
-        lines.append(f"| {moment.upper()} | " + " | ".join(cells) + " |")
-    for rule in RULES:
+    for x in stored["runs"].values():
+        moments = [f"{x[name][0]:.3g} / {x[name][1]:.3g}" for name in ("ldrm", "ldrv")]
         cells = [f"{of['weight']:.2%}, {of['auc']:.3f}" if (of := x["rules"].get(rule)) else
-                 "not measured" for x in runs.values()]  # fmt: skip
-        lines.append(f"| {rule} | " + " | ".join(cells) + " |")
+                 "not measured" for rule in RULES]  # fmt: skip
+        about = [f"{x['n_records']}, {x['mode']} mode", str(x["seed"]), f"{x['n']:,}",
+                 f"{x['steps']:,}"]  # fmt: skip
+        lines.append("| " + " | ".join([*about, *moments, *cells]) + " |")
     return "\n".join(lines) + "\n"
 
 
