@@ -45,6 +45,7 @@ from diagan.observers import load_game
 from diagan.protocols import parse
 from diagan.reproduce import Request, plan, reproduce, store, timing, work
 from diagan.reproduce.branch import Trunk, find_trunk, graft
+from diagan.reproduce.pictures import SIDE, sheet
 from diagan.reproduce.plan import BOOKS, Job, find_table, phase1_key, selected, split_subset
 from diagan.reproduce.render import (
     also_cells,
@@ -833,8 +834,8 @@ def test_a_sheet_of_panels(tiny, monkeypatch):
     where = {"runs": tiny.runs, "results": tiny.results, "say": lambda text: None}
     path = reproduce(Request("picture", "smoke", columns=columns), **where)
     assert path == tiny.results / "figures" / "picture-smoke-seed0.png"
-    with Image.open(path) as sheet:
-        pixels = np.asarray(sheet)
+    with Image.open(path) as picture:
+        pixels = np.asarray(picture)
     panels = [pixels[22:302, 130 + 292 * i : 410 + 292 * i] for i in range(6)]
     assert all(panel.std() > 5 for panel in panels)  # something is drawn in each
     assert not np.array_equal(panels[1], panels[5]) and not np.array_equal(panels[3], panels[4])
@@ -844,6 +845,14 @@ def test_a_sheet_of_panels(tiny, monkeypatch):
     with pytest.raises(UserError, match="none of the 1 runs"):
         reproduce(Request("picture", "smoke", columns=columns), **where | {"say": said.append})
     assert path.read_bytes() == drawn and f"{path} stays" in " ".join(said)
+
+
+def test_a_row_of_which_nothing_is_measured_is_a_line():
+    rows = [Part(name, "demo", arm="plain") for name in ("made", "not yet")]
+    cells = grid(rows, [Part("images", metric="grid")])
+    made = Image.new("RGB", (8, 8))
+    picture, n_panels = sheet(cells, lambda cell: made if cell.row == "made" else None)
+    assert n_panels == 1 and SIDE < picture.height < 2 * SIDE
 
 
 # --- the command line ----------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from diagan.rundir import RunDir, replacing
 from diagan.sample import image_grid, load_at
 
 N_PANELS = "panels"  # a text in the PNG
-SIDE = 280  # pixels of a panel
+SIDE, LINE = 280, 36  # pixels of a panel, and of one that is missing
 MARGIN, TITLE = 12, 22
 N_SHOWN = 64  # images of a grid
 N_COUNTED = 100  # images of each kind in Figure 3d (FACTS 10)
@@ -41,26 +41,30 @@ def sheet(
     there."""
     rows = list(dict.fromkeys(cell.row for cell in cells))
     columns = list(dict.fromkeys(cell.column for cell in cells))
+    panels = {(cell.row, cell.column): draw(cell) for cell in cells}
+    # A row of which nothing is measured is a line.
+    heights = [SIDE if any(panels.get((row, x)) for x in columns) else LINE for row in rows]
     step, left = SIDE + MARGIN, 130
-    size = (left + len(columns) * step, TITLE + len(rows) * step)
+    size = (left + len(columns) * step, TITLE + sum(heights) + MARGIN * len(rows))
     picture = Image.new("RGB", size, PAPER)
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(14)
-    panels = {(cell.row, cell.column): draw(cell) for cell in cells}
     for x, column in enumerate(columns):
         pen.text((left + x * step, 3), column, INK, font)
-    for y, row in enumerate(rows):
-        pen.multiline_text((6, TITLE + y * step + SIDE // 2), textwrap.fill(row, 14), INK, font)
+    top = TITLE
+    for row, height in zip(rows, heights):
+        middle = (6, top + height // 2)
+        pen.multiline_text(middle, textwrap.fill(row, 14), INK, font, anchor="lm")
         for x, column in enumerate(columns):
             if (row, column) in panels:
-                corner = (left + x * step, TITLE + y * step)
-                picture.paste(fitted(panels[row, column]), corner)
+                picture.paste(fitted(panels[row, column], height), (left + x * step, top))
+        top += height + MARGIN
     return picture, sum(panel is not None for panel in panels.values())
 
 
-def fitted(panel: Image.Image | None) -> Image.Image:
+def fitted(panel: Image.Image | None, height: int) -> Image.Image:
     if panel is None:
-        empty = Image.new("RGB", (SIDE, SIDE), (240, 240, 240))
-        ImageDraw.Draw(empty).text((SIDE // 2 - 44, SIDE // 2 - 8), "not measured", INK,
+        empty = Image.new("RGB", (SIDE, height), (240, 240, 240))
+        ImageDraw.Draw(empty).text((SIDE // 2 - 44, height // 2 - 8), "not measured", INK,
                                    ImageFont.load_default(14))  # fmt: skip
         return empty
     return panel.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS)
