@@ -34,6 +34,7 @@ DEPARTURES = Table(
             departure("critic on weighted data after one pass", ("critic.stream", "published")),
             departure("recorded in eval mode", EVAL),
             departure("recorded in eval mode, without rejection", EVAL, arm="weighted"),
+            departure("recorded in eval mode, plain GAN", EVAL, arm="plain"),
             departure("recorded in eval mode, constant rate", EVAL, CONSTANT),
             departure("recorded in eval mode, constant rate, without rejection", EVAL, CONSTANT,
                       arm="weighted"),
