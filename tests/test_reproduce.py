@@ -51,6 +51,7 @@ from diagan.reproduce.render import (
     also_cells,
     cell_text,
     further,
+    markdown,
     number,
     page,
     spread,
@@ -782,6 +783,23 @@ def test_a_page_of_nothing_shows_the_papers_numbers(tmp_path):
     text = page(table_json(table, Shelf(tmp_path)), table)
     assert "Nothing of it has been measured yet" in text
     assert text.count("not measured; paper") == 9 and "11.89 ± 0.21" in text
+
+
+def test_rows_without_any_number_are_named_below_the_table():
+    def cell(row: str, column: str, n: int, paper: str = "") -> dict[str, object]:
+        return {"row": row, "column": column, "n": n, "mean": 0.0, "deviation": 0.0,
+                "paper_text": paper}  # fmt: skip
+
+    cells = [cell("c", "x", 0), cell("b", "x", 0, "0.5"), cell("a", "x", 0), cell("d", "x", 0),
+             cell("b", "y", 0), cell("a", "y", 2)]  # fmt: skip
+    assert markdown(cells) == [
+        "| | x | y |",
+        "| --- | --- | --- |",
+        "| b | not measured; paper 0.5 | not measured |",
+        "| a | not measured | 0 ± 0 (2) |",
+        "",
+        "Not measured: c; d.",
+    ]
 
 
 def test_further_numbers_are_of_the_minor_group():

@@ -241,13 +241,17 @@ def further(cells: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 def markdown(cells: Sequence[dict[str, Any]]) -> list[str]:
+    """A table; rows without any number, ours or the paper's, are named below it."""
     rows, columns = (unique(x[key] for x in cells) for key in ("row", "column"))
     by_place = {(x["row"], x["column"]): x for x in cells}
+    known = {x["row"] for x in cells if x["n"] or x["paper_text"]}
+    told = [row for row in rows if row in known]
+    missing = [row for row in rows if row not in known]
     lines = ["| | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
-    for row in rows:
+    for row in told:
         texts = [cell_text(by_place.get((row, column))) for column in columns]
         lines.append(f"| {row} | " + " | ".join(texts) + " |")
-    return lines
+    return lines + ["", f"{MISSING.capitalize()}: {'; '.join(missing)}."] * bool(missing)
 
 
 def cell_text(x: dict[str, Any] | None) -> str:
@@ -265,7 +269,7 @@ def spread(value: float, deviation: float | None) -> str:
     if deviation is None:
         return text
     decimals = len(text.partition(".")[2]) or 3
-    return f"{text} ± {deviation:.{decimals}f}"
+    return f"{text} ± {f'{deviation:.{decimals}f}' if deviation else 0}"
 
 
 def number(value: float) -> str:
