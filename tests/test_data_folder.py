@@ -204,13 +204,12 @@ def test_one_folder_or_one_image_a_folder_is_a_single_group(tmp_path, folders):
     assert (data.n, len(data.heldout)) == (11, 1)
 
 
-def test_heldout_is_seeded_disjoint_and_empties_no_group(tmp_path):
+def test_heldout_is_that_of_every_seed_disjoint_and_empties_no_group(tmp_path):
+    """The same for every seed: runs of a folder are compared image by image."""
     fill(tmp_path / "many", 149)
     fill(tmp_path / "one", 1, prefix="b")
-    splits = [load(tmp_path, seed=s) for s in (*range(20), 0)]
-    assert splits[0].files == splits[-1].files
-    assert len({s.files for s in splits}) > 10
-    assert len({s.fingerprint for s in splits}) > 10
+    splits = [load(tmp_path, seed=s) for s in range(3)]
+    assert len({s.fingerprint for s in splits}) == 1
     for data in splits:
         assert (data.n, len(data.heldout)) == (147, 3)
         assert "one/b000.png" in data.files

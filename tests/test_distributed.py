@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ import torch
 from scipy.stats import chisquare
 from tiny import DIGITS, POINTS, data_of, world_of
 
-from diagan import checkpoint
+from diagan import checkpoint, estimate
 from diagan.config import MLP, Record
 from diagan.engine import launch
 from diagan.errors import Diverged
@@ -52,6 +52,7 @@ def main(out: Path) -> None:
     train_stage(world, stages(FREE)[0], None, lambda: fabric.global_rank == 1 and ask_once(out))
     found["stopped_at"] = np.array(checkpoint.steps(world.run.checkpoints, "phase1")[-1])
     train_stage(world, stages(FREE)[0], None, lambda: False)
+    found["estimate"] = estimated(fabric)
     np.savez(out / f"found-{fabric.world_size}-{fabric.global_rank}.npz", **found)
 
 
@@ -89,6 +90,17 @@ def poisoned(fabric) -> str:
     except Diverged as error:
         return str(error)
     return ""
+
+
+def estimated(fabric) -> np.ndarray:
+    """What each is told of a run, where their clocks differ twentyfold."""
+
+    def watch(action, n):
+        action()
+        return 0.1 * 20**fabric.global_rank
+
+    estimate.stopwatch = watch
+    return np.array(astuple(estimate.estimate(POINTS, data_of(POINTS), fabric)[1]))
 
 
 def flat(tensors) -> np.ndarray:
@@ -235,6 +247,13 @@ def test_the_record_is_that_of_one_process_bit_for_bit(played_by, mode):
 def test_a_wish_of_one_process_stops_both_at_the_same_step(played_by):
     found, _ = played_by
     assert [int(rank["stopped_at"]) for rank in found[2]] == [4, 4]
+
+
+def test_the_first_clock_holds_for_all(played_by):
+    """Else one of them would go on timing steps that need the other."""
+    found, _ = played_by
+    first, second = (rank["estimate"] for rank in found[2])
+    assert np.array_equal(first, second) and first[2:4].tolist() == [0.1, 0.1]
 
 
 def test_free_moments_are_of_the_batches_of_all(played_by):

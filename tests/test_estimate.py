@@ -6,7 +6,7 @@ import pytest
 from tiny import POINTS, data_of
 
 from diagan import estimate as module
-from diagan.config import Critic, Methods, Penalty
+from diagan.config import Critic, Methods, Penalty, Record
 from diagan.engine import launch
 from diagan.estimate import estimate
 
@@ -31,6 +31,14 @@ def test_phase_2_is_timed_with_what_begins_there(timed):
     assert not plain.parts.d_terms and not plain.parts.d_fake_weights
     assert weighted.parts.d_terms and weighted.parts.d_fake_weights
     assert [critic.name for critic in weighted.critics] == ["critic"]
+
+
+def test_without_a_weighted_arm_its_game_is_not_timed(timed):
+    """PacGAN has none: its D cannot reject."""
+    packed = replace(POINTS, methods=Methods(packing=2), record=Record(mode="none"),
+                     weighted_arm=False)  # fmt: skip
+    estimate(packed, data_of(packed), launch(packed))
+    assert len(timed[0]) == 1
 
 
 @pytest.mark.parametrize(("fakes", "n"), [("shared", 1), ("own", 1), ("reals", 2)])

@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,15 @@ from diagan import pipeline
 from diagan.config import DrawnFaces
 from diagan.data import load_dataset
 from diagan.errors import UserError
-from diagan.evaluate import Arm, Look, evaluate_folders, evaluate_images, evaluate_run, subsets_by
+from diagan.evaluate import (
+    Arm,
+    Look,
+    arms_of,
+    evaluate_folders,
+    evaluate_images,
+    evaluate_run,
+    subsets_by,
+)
 from diagan.groups import GroupProbe
 from diagan.rundir import RunDir, read_json, read_lines, write_json
 from diagan.sample import load_generator
@@ -48,6 +57,14 @@ def test_a_share_is_that_of_the_samples_that_the_seed_draws(finished_run):
 def test_pictures_of_every_arm(finished_run):
     found = {path.name for path in (finished_run / "generated").glob("*.png")}
     assert found == {"plain.png", "weighted.png", "weighted_drs.png"}
+
+
+def test_without_a_critic_nothing_rejects_of_itself(finished_run):
+    """D, that saw weighted reals, would draw its arm towards these; asked for, it does."""
+    run = RunDir(finished_run)
+    assert arms_of(run, DIGITS) == [Arm("plain"), Arm("weighted"), Arm("weighted", drs=True)]
+    alone = replace(DIGITS, critic=replace(DIGITS.critic, on=False))
+    assert arms_of(run, alone) == [Arm("plain"), Arm("weighted")]
 
 
 def test_evaluate_a_run(finished_run, tmp_path):

@@ -6,7 +6,8 @@ import torch
 from tiny import DIGITS, POINTS, data_of
 from torch import nn
 
-from diagan.config import DCGAN, ColoredMnist, to_json
+from diagan.checkpoint_diagnosis import diagnose_checkpoint
+from diagan.config import DCGAN, ColoredMnist, Methods, Record, to_json
 from diagan.data.dataset import fingerprint
 from diagan.errors import UserError
 from diagan.features import (
@@ -221,11 +222,11 @@ def test_bad_features_are_not_cached(cache):
 
 def test_unknown_names_are_refused_with_the_known_ones():
     with pytest.raises(UserError, match=f"no extractor 'vgg'; expected one of {', '.join(NAMES)}"):
-        by_name("vgg", SHAPE)
+        by_name("vgg", data_of(DIGITS))
     with pytest.raises(UserError, match="no extractor 'colored_mnist'"):
-        by_name("colored_mnist", SHAPE)
+        by_name("colored_mnist", data_of(DIGITS))
     with pytest.raises(UserError, match="need a run folder"):
-        by_name("discriminator", SHAPE)
+        by_name("discriminator", data_of(DIGITS))
 
 
 def test_without_weights_a_run_falls_back_to_its_own_d(finished_run):
@@ -241,6 +242,18 @@ def test_the_mnist_sets_fall_back_to_their_classifier(tmp_path, monkeypatch):
     write_json(run.config, to_json(replace(DIGITS, data=ColoredMnist(n=48))))
     name = "classifier-colored_mnist"
     assert best_for(data_of(DIGITS), run) == (name, f"{name}.safetensors")
+
+
+def test_a_d_that_looks_at_several_images_has_no_features_of_one(tmp_path):
+    run = RunDir(tmp_path)
+    packed = replace(DIGITS, methods=Methods(packing=2), record=Record(mode="none"),
+                     weighted_arm=False)  # fmt: skip
+    write_json(run.config, to_json(packed))
+    assert best_for(data_of(DIGITS), run).name == "patches"
+    with pytest.raises(UserError, match="looks at 2 images at once and has no"):
+        by_name("discriminator", data_of(DIGITS), run=run)
+    with pytest.raises(UserError, match="looks at 2 images at once; there is no logit of one"):
+        diagnose_checkpoint(run.path)
 
 
 def test_points_have_no_features_but_themselves():

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny import DIGITS, data_of
 
 from diagan.errors import UserError
 from diagan.features import InceptionFeatures, by_name, extract
@@ -106,11 +107,11 @@ def test_only_the_public_weights_as_published_are_comparable(weights):
 def test_a_file_of_any_name_with_the_right_tensors(weights, tmp_path):
     path = tmp_path / "mine.pth"
     torch.save(weights, path)
-    extractor = by_name("inception", (3, 8, 8), weights=path)
+    extractor = by_name("inception", data_of(DIGITS), weights=path)
     assert isinstance(extractor.net, Inception) and extractor.dim == N_FEATURES
     assert not extractor.published
 
 
 def test_without_weights_both_commands_are_named():
     with pytest.raises(UserError, match=r"diagan weights fetch inception.*diagan weights import"):
-        by_name("inception", (3, 8, 8))
+        by_name("inception", data_of(DIGITS))

@@ -105,6 +105,22 @@ def test_reliability_counts_everyone_once_and_weighs_the_kinds_alike():
     ]
 
 
+@pytest.mark.parametrize(("n_real", "n_fake"), [(1_000, 1_000), (300, 10_000), (10_000, 300)])
+def test_intervals_hold_the_truth_whatever_the_sizes(n_real, n_fake):
+    """Logits of two Gaussians a deviation apart, which are exact: what is said is true."""
+    rng = np.random.default_rng(0)
+    covered, errors = [], []
+    for _ in range(40):
+        real, fake = rng.normal(0.5, 1, n_real), rng.normal(-0.5, 1, n_fake)
+        found = calibrate(heldout=real, fake=fake)
+        covered += [b.low <= b.said <= b.high for b in found.bins]
+        errors.append(found.error)
+        assert sum(b.mass for b in found.bins) == pytest.approx(1)
+        assert max(b.mass for b in found.bins) < 0.11
+    assert np.mean(covered) > 0.92
+    assert np.mean(errors) < 0.04
+
+
 def test_the_gap_of_a_d_that_knows_its_data_by_heart():
     real, fake = true_ldrs(1_000)
     low, gap, high = train_gap(train=real + 1, heldout=real)

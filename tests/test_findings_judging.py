@@ -1,5 +1,7 @@
 """What a finished run keeps of its discriminators: read only."""
 
+import shutil
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -7,7 +9,7 @@ import torch
 
 from diagan.data import as_input, load_dataset
 from diagan.findings import calibration, judging
-from diagan.rundir import RunDir, read_json
+from diagan.rundir import RunDir, read_json, write_json
 from diagan.sample import load_at
 
 
@@ -53,6 +55,26 @@ def test_held_out_logits_are_those_of_the_record(run):
     recorded = np.load(run.record / "000006.heldout.npy")
     n = len(logits["heldout"])
     assert np.allclose(logits["heldout"], recorded[:n], atol=1e-4)
+
+
+def test_the_rejecting_one_is_judged_as_it_rejects(finished_run, tmp_path):
+    """With BatchNorm's statistics of fakes, where these are what it rejects by."""
+    run = RunDir(shutil.copytree(finished_run, tmp_path / "run"))
+    settings = read_json(run.config)
+    settings["rejection"]["statistics"] = "fakes"
+    write_json(run.config, settings)
+    trained = load_at(run, "weighted", 12)
+    data = load_dataset(trained.config.data, seed=trained.config.seed)
+    judging.judge_run(run, data)
+    rejecting, _ = calibration.read(run.path / "calibration_rejection.npz")
+    held = as_input(torch.from_numpy(data.heldout[: len(rejecting["heldout"])]))
+    assert np.allclose(rejecting["heldout"], trained.judge().ldr(held), atol=1e-5)
+    assert not np.allclose(rejecting["heldout"], trained.ldr(held), atol=1e-2)
+    recorded, there = (calibration.read(r.calibration)[0] for r in (run, RunDir(finished_run)))
+    assert np.array_equal(recorded["heldout"], there["heldout"])  # D, as it was recorded
+    judging.keep_ldr(run, "mine", trained, data.values[:4])
+    mine = trained.judge().ldr(as_input(torch.from_numpy(data.values[:4])))
+    assert np.allclose(np.load(run.generated / "mine_ldr.npy"), mine, atol=1e-5)
 
 
 def test_judging_again_gives_the_same_files(run, tmp_path):

@@ -124,6 +124,14 @@ def test_partial_fid_of_the_highest_and_the_lowest_scored(data, real):
         assert high["value"] == pytest.approx(
             metrics.fid(real=flat(data.values[order[-15:]]), fake=flat(fake))
         )
+    scores = np.where(np.arange(data.n) % 4, real.scores, np.nan)  # some were seen too seldom
+    some = Reals(data, real.extractor, 0, scores=scores)
+    order = order[np.isfinite(scores[order])]
+    with pytest.warns(UserWarning, match="singular"):
+        _, low = found("partial_fid60_ends15", some, fake)
+        assert low["value"] == pytest.approx(
+            metrics.fid(real=flat(data.values[order[:15]]), fake=flat(fake))
+        )
     with pytest.raises(UserError, match="needs scores"):
         found("partial_fid60_ends15", Reals(data, real.extractor, 0), fake)
 

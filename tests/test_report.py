@@ -412,12 +412,17 @@ def test_several_runs_stand_side_by_side(tmp_path: Path) -> None:
         write_samples(run, group, score * np.linspace(1, 2, 200))
     config = json.loads(runs[1].config.read_text())
     write_json(runs[1].config, config | {"seed": 8})
-    append_line(runs[0].metrics, {"metric": "fid", "value": 12.5, "arm": "plain", "drs": False})
+    fid = {"metric": "fid", "value": 12.5, "arm": "plain", "drs": False}
+    append_line(runs[0].metrics, fid)
+    for run, value, version in ((runs[0], 1.5, "ab"), (runs[1], 2.5, "cd")):  # each by its own D
+        own = {"protocol": "fid9_train", "extractor": "discriminator", "extractor_version": version}
+        append_line(run.metrics, fid | own | {"metric": "kid", "value": value})
     out = write_comparison([run.path for run in runs], tmp_path / "both.html")
     page = Page(out.read_text(encoding="utf-8"))
     assert "2 runs side by side" in page.text
     assert page.row("seed") == ["seed", "7", "8"]
     assert page.row("fid")[1:4] == ["plain GAN", "12.5", "–"]
+    assert page.row("kid")[1:] == ["plain GAN", "1.50", "–", "fid9_train, discriminator"]
     assert page.row("one and two")[1:] == ["-1.00", "0.0 %"]
     stored = json.loads((tmp_path / "both.json").read_text())
     assert stored["agreement"][0]["spearman"] == pytest.approx(-1)

@@ -58,7 +58,7 @@ from diagan.reproduce.render import (
     table_json,
 )
 from diagan.reproduce.shelf import Shelf, StoredRun, of_one_extractor
-from diagan.rundir import RunDir, locked, read_json, read_lines
+from diagan.rundir import RunDir, append_line, locked, read_json, read_lines
 from diagan.stages import new_game, stages
 
 # --- the tables as data --------------------------------------------------------------------------
@@ -511,6 +511,20 @@ def test_subsets_of_the_score_are_not_the_groups(tiny):
     assert shop.missing(unit) == []
 
 
+@pytest.mark.parametrize("group", ["highest scored", "airplane", "green", "", None])
+def test_a_protocol_is_there_whatever_the_groups_are_called(tmp_path, group):
+    shop = work.Workshop(tmp_path, tmp_path)
+    unit = plan.Unit(Job(Variant("demo"), "smoke", 0), "plain+drs", ("partial_fid128_ends32",))
+    line = {"metric": "partial_fid", "protocol": "partial_fid128_ends32", "arm": "plain",
+            "drs": True, "value": 1.0}  # fmt: skip
+    file = shop.folder(unit.job).metrics
+    file.parent.mkdir()
+    append_line(file, line | {"group": "attribute:Bald"})
+    assert shop.missing(unit) == ["partial_fid128_ends32"]
+    append_line(file, line | ({} if group is None else {"group": group}))
+    assert shop.missing(unit) == []
+
+
 @pytest.mark.slow
 def test_what_another_process_is_at_is_left_alone(tiny):
     tiny(rows=("plain",), columns=("LDRV",))
@@ -568,15 +582,19 @@ def test_what_waits_for_want_of_time_is_counted_whole(tiny):
     assert said[-1] == "3 units wait for more time; the same command goes on"
 
 
-@given(st.lists(st.sets(st.sampled_from(["inception", "pixels", None])), min_size=1, max_size=6))
+FEATURES = ("inception tf1", "discriminator ab", "discriminator cd", None)
+
+
+@given(st.lists(st.sets(st.sampled_from(FEATURES)), min_size=1, max_size=6))
 def test_numbers_of_different_features_are_not_averaged(kinds):
-    found = {seed: [{"extractor": kind} if kind else {} for kind in sorted(of, key=str)]
+    """Nor those in the features of two discriminators."""
+    found = {seed: [dict(zip(("extractor", "extractor_version"), kind.split())) if kind else {}
+                    for kind in sorted(of, key=str)]
              for seed, of in enumerate(kinds) if of}  # fmt: skip
     chosen = of_one_extractor(found)
-    names = {line.get("extractor") for line in chosen.values()}
+    names = {(line.get("extractor"), line.get("extractor_version")) for line in chosen.values()}
     assert len(names) <= 1
-    assert len(chosen) == max((sum(name in of for of in kinds)
-                               for name in ("inception", "pixels", None)), default=0)  # fmt: skip
+    assert len(chosen) == max((sum(name in of for of in kinds) for name in FEATURES), default=0)
 
 
 # --- branches ------------------------------------------------------------------------------------

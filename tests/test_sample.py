@@ -237,10 +237,11 @@ def test_rejection_may_take_its_statistics_of_fakes(trained):
         config=replace(settings, rejection=replace(settings.rejection, statistics="fakes")),
     )
     before = {name: value.clone() for name, value in trained.d.state_dict().items()}
+    assert trained.judge() is trained
     assert not np.array_equal(by_fakes.sample(20), trained.sample(20))
     assert np.array_equal(by_fakes.sample(20), by_fakes.sample(20))
     assert np.array_equal(by_fakes.sample(20, drs=False), trained.sample(20, drs=False))
-    judge = by_fakes.settled_on_fakes()
+    judge = by_fakes.judge()
     assert not judge.d.training
     norm = next(m for m in judge.d.modules() if isinstance(m, torch.nn.BatchNorm2d))
     seen = []

@@ -15,7 +15,6 @@ from diagan.rundir import append_line, read_lines
 from diagan.sampling import UniformStream
 from diagan.stages import (
     Stage,
-    memory_format,
     new_game,
     record_batch,
     recording_parts,
@@ -58,7 +57,14 @@ def test_a_dcgan_in_float32_on_a_cpu_has_its_channels_last(precision, is_last, t
     for player in (game.g, game.d):
         (weight, *_) = [p for p in player.net.parameters() if p.dim() == 4 and p.shape[1] > 1]
         assert weight.is_contiguous(memory_format=torch.channels_last) == is_last
-    assert memory_format(replace(c, network=SNGAN())) == torch.contiguous_format
+
+
+def test_an_sngan_keeps_the_channels_last_that_it_was_built_with(tmp_path):
+    c = replace(DIGITS, data=replace(DIGITS.data, size=32), network=SNGAN(width=0.0625))
+    game = new_game(c, world_of(c, tmp_path).dataset, launch(c), stages(c)[0])
+    for player in (game.g, game.d):
+        squares = [p for p in player.net.parameters() if p.dim() == 4 and p.shape[2] > 1]
+        assert all(p.is_contiguous(memory_format=torch.channels_last) for p in squares)
 
 
 def test_g_and_d_start_alike_with_the_critic_and_without(tmp_path):

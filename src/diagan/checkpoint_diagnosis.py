@@ -154,6 +154,9 @@ def diagnose_checkpoint(
             "diagnose run`, or give another folder by --out"
         )
     settings = read_settings(run)
+    if (n := settings.methods.packing) > 1:
+        raise UserError(f"the discriminator of {run.path} looks at {n} images at once; there is no "
+                        "logit of one to diagnose by")  # fmt: skip
     data = load_data(run, settings)
     trained = load_generator(path, arm)
     if isinstance(trained.d, Chain):

@@ -36,16 +36,20 @@ class Estimate:
 def estimate(
     config: Config, dataset: Dataset, fabric: Fabric, budget_seconds: float | None = None
 ) -> tuple[Config, Estimate]:
-    """The estimate, and the config with steps that fit a budget where one is given."""
+    """The estimate, and the config with steps that fit a budget where one is given.
+
+    The clock of the first process holds for all.
+    """
     plain = new_game(config, dataset, fabric, Stage("timing", 0, 1))
     step = step2 = time_step(plain)
-    if config.phase1_steps < config.steps:
+    if config.phase1_steps < config.steps and config.weighted_arm:
         uniform = np.full(dataset.n, 1 / dataset.n)
         weighted = Stage("timing", 1, 2, weighted=True)  # with what begins in phase 2
         step2 = time_step(new_game(config, dataset, fabric, weighted, uniform))
     record = time_record(config, plain, dataset)
     n_at_once = at_once(dataset.shape, BATCH) * fabric.world_size  # each takes its slice
     generate = time_generate(plain, n_at_once, n_judges=1 + (config.critic.fakes == "reals"))
+    step, step2, record, generate = fabric.broadcast((step, step2, record, generate))
 
     def total(c: Config) -> float:
         phase2 = c.steps - c.phase1_steps
@@ -99,9 +103,12 @@ def time_step(game: Game) -> float:
     terms = (*game.parts.d_terms, *game.parts.g_terms)
     round_of = max([term.interval for term in terms], default=1)
     found: list[float] = []
-    while len(found) < max(3, round_of) or (
-        sum(found) < TIMING_SECONDS and len(found) < MAX_TIMED_STEPS and round_of == 1
-    ):
+
+    def is_enough() -> bool:
+        some = round_of > 1 or sum(found) >= TIMING_SECONDS or len(found) >= MAX_TIMED_STEPS
+        return some and len(found) >= max(3, round_of)
+
+    while not game.draws.fabric.broadcast(is_enough()):  # a step takes all processes
         game.step += 1
         found.append(stopwatch(lambda: play_step(game), 1))
     return float(np.mean(found) if round_of > 1 else np.median(found[1:]))

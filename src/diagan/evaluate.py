@@ -21,8 +21,8 @@ from diagan.errors import UserError, did_you_mean
 from diagan.features import Extractor, best_for, by_name
 from diagan.features.inception import Resize
 from diagan.findings.judging import keep_ldr
-from diagan.losses import LOSSES
 from diagan.measures import N_PICTURES, Fakes, Reals, Subset, measure, watch
+from diagan.metrics.ranks import ascending
 from diagan.progress import Display, Silent, duration
 from diagan.protocols import Protocol
 from diagan.random import numpy_generator
@@ -237,15 +237,15 @@ def extractor_for(data: Dataset, look: Look, run: RunDir | None) -> Extractor | 
         return None
     if look.extractor is None:
         return best_for(data, run, weights=look.weights, resize=look.resize)
-    return by_name(look.extractor, data.shape, weights=look.weights, resize=look.resize, run=run)
+    return by_name(look.extractor, data, weights=look.weights, resize=look.resize, run=run)
 
 
 def arms_of(run: RunDir, settings: Config) -> list[Arm]:
     """Those that a run has at its end: plain, weighted, and the latter with valid rejection."""
     there = [arm for arm in ("plain", "weighted") if checkpoint.steps(run.checkpoints, arm)]
     arms = [Arm(name) for name in there or ["phase1"]]
-    valid = settings.critic.on or settings.methods.logistic_head or LOSSES[settings.loss].is_ldr
-    rejects = "weighted" in there and valid
+    # Without a critic D would reject, whose density ratio is that to the weighted data.
+    rejects = "weighted" in there and settings.critic.on
     return [*arms, Arm("weighted", drs=True)] if rejects else arms
 
 
@@ -271,8 +271,7 @@ def subsets_by(by: str, data: Dataset, scores: np.ndarray | None) -> list[Subset
     if by == "score":
         if scores is None:
             raise UserError("--by score needs scores: diagnose the run first")
-        ranked = np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]  # NaN is last
-        parts = np.array_split(ranked, N_QUARTERS)
+        parts = np.array_split(ascending(scores), N_QUARTERS)
         names = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
         return [Subset(f"score: {name}", np.sort(part)) for name, part in zip(names, parts)]
     return [Subset(Path(by).stem, read_indices(by, data.n))]

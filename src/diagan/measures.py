@@ -21,6 +21,7 @@ from diagan.metrics import (
     RunningStatistics,
     Statistics,
 )
+from diagan.metrics.ranks import ascending
 from diagan.metrics.shares import wilson
 from diagan.protocols import Protocol
 from diagan.random import numpy_generator
@@ -202,7 +203,7 @@ def _mean_of(group: str, values: np.ndarray, seed: int) -> Line:
 def _partial_fid(p: Protocol, real: Reals, fake: Fakes) -> Iterator[Line]:
     if real.scores is None:
         raise UserError(f"{p.name} needs scores: diagnose the run first, or measure group_fid")
-    order = np.argsort(np.nan_to_num(real.scores, nan=-np.inf), kind="stable")
+    order = ascending(real.scores)
     n = min(p.ends, len(order))
     for name, indices in (
         ("highest scored", order[len(order) - n :]),

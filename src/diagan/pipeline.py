@@ -66,10 +66,7 @@ def run(
             )
             shown.say(f"going on with {folder.path}")
         else:
-            # Rank 0's timing holds for all.
-            settings, expected = fabric.broadcast(
-                estimate(settings, dataset, fabric, budget_seconds)
-            )
+            settings, expected = estimate(settings, dataset, fabric, budget_seconds)
             config.check_sightings(settings, dataset.n)
             shown.say(
                 f"{settings.steps} steps on {settings.device} in {settings.precision}: about "

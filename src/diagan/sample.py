@@ -66,12 +66,15 @@ class TrainedGenerator:
             batches = samples.split(at_once(self.shape, BATCH))
             return torch.cat([self.d(x.to(device_of(self.d))).logits.cpu() for x in batches])
 
-    def settled_on_fakes(self) -> "TrainedGenerator":
-        """With a D whose BatchNorm knows fakes alone, as many as a burn-in has, dropout included.
+    def judge(self) -> "TrainedGenerator":
+        """The one whose LDR rejects: where that is set, with a D whose BatchNorm knows fakes alone,
+        as many as a burn-in has, dropout included.
 
         The published evaluation of the digits does so by a running mean, and to G as well.
         """
         r, source = self.config.rejection, torch.Generator().manual_seed(0)
+        if r.statistics == "training":
+            return self
         d, starts = deepcopy(self.d), range(0, r.burn_in, r.batch_size)
         with torch.random.fork_rng():
             seed_torch(0, "reject/settle")
@@ -90,9 +93,8 @@ class TrainedGenerator:
                 f"{self.config.methods.packing} at once; sample with --no-drs"
             )
         r = self.config.rejection
-        judge = self.settled_on_fakes() if r.statistics == "fakes" else self
         return RejectionSampler(
-            self.generate, judge.ldr, batch_size=r.batch_size, burn_in=r.burn_in,
+            self.generate, self.judge().ldr, batch_size=r.batch_size, burn_in=r.burn_in,
             percentile=r.percentile, epsilon=r.epsilon, gamma=r.gamma,
             budget=r.budget if budget is None else budget, seed=seed,
         )  # fmt: skip

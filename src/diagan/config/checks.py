@@ -100,6 +100,11 @@ def _check_methods_together(c: Config) -> None:
         "--methods.rotation and --methods.augment turn and shift images; leave them out for points",
     )
     _expect(
+        m.augment == Augment() or c.record.mode != "free",
+        "--record.mode free keeps the logits of what D sees in training, which --methods.augment "
+        "changes; record in mode eval or train",
+    )
+    _expect(
         not (m.logistic_head and c.record.mode == "free"),
         "--record.mode free keeps D's own logit, not that of --methods.logistic-head; "
         "record in mode eval or train",
@@ -173,6 +178,11 @@ def _check_data_and_network(c: Config) -> None:
 def _check_record_fits(c: Config) -> None:
     """Enough records, or enough sightings of each sample, for a variance."""
     first, end = c.record_start, c.phase1_steps
+    _expect(
+        c.record.mode != "none" or not c.weighted_arm or end == c.steps,
+        "--record.mode none leaves nothing to weigh the images by in phase 2; give "
+        "--no-weighted-arm or --phase1-share 1 as well",
+    )
     if c.record.mode in ("eval", "train"):
         n_records = max(0, (end - first) // c.record.every + c.record.include_end)
         _expect(

@@ -47,7 +47,8 @@ def load_dataset(config: DataConfig, *, seed: int, root: str | None = None) -> D
     """The data of a run, held in memory.
 
     `root` is a folder with <name>/<split>.parquet; without it the Hugging Face hub is asked for
-    the paper's sets. Splits into groups and held-out samples depend on `seed`.
+    the paper's sets. What they draw (points, groups, held-out samples) depends on `seed`; what is
+    held out of anyone's folder does not.
     """
     return _LOADERS[type(config)](config, seed, root)
 

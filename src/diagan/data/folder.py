@@ -37,7 +37,7 @@ def image_folder(config: ImageFolder, seed: int, root: str | None = None) -> Dat
     groups, names = groups_of(listing, config.group_by)  # of all; a bad name is refused at once
     images, kept, notes = pack(listing, config.size)
     groups, names = _renumbered(groups[kept], names)
-    train, heldout = hold_out(groups, len(names), seed)
+    train, heldout = hold_out(groups, len(names))
     values = np.asarray(images[train])
     tables = [_attributes(listing, kept[part]) for part in (train, heldout)]
     return Dataset(
@@ -161,12 +161,15 @@ def rare_group(groups: np.ndarray, n_groups: int) -> int | None:
     return int(counts.argmin()) if is_rare else None
 
 
-def hold_out(groups: np.ndarray, n_groups: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training and held-out indices; no group loses its last image to the held-out set."""
+def hold_out(groups: np.ndarray, n_groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Training and held-out indices; no group loses its last image to the held-out set.
+
+    The same for every seed, so that runs of one folder can be compared image by image.
+    """
     n_heldout = min(max(1, len(groups) // 50), 1_000)
     left = np.bincount(groups, minlength=n_groups)
     heldout: list[int] = []
-    for i in numpy_generator(seed, "data/folder").permutation(len(groups)):
+    for i in numpy_generator(0, "data/folder").permutation(len(groups)):
         if left[groups[i]] > 1 and len(heldout) < n_heldout:
             heldout.append(int(i))
             left[groups[i]] -= 1

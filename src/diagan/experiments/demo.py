@@ -1,7 +1,7 @@
 """What `diagan demo` runs: minutes on two cores, with data that ships in the package.
 
 A small fully connected GAN. A gradient penalty keeps its D smooth, so that what D says of the rare
-digits reaches G, and the logit is a density ratio to reject by (docs/method.md).
+digits reaches G, and the logit is a density ratio to reject by (docs/findings.md).
 """
 
 from diagan.config import MLP, Config, DemoDigits, Optim, Penalty, Record, Score

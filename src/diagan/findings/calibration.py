@@ -39,6 +39,7 @@ class Bin:
     low: float  # its 95 % interval
     high: float
     n: int
+    mass: float  # share of that half-and-half mixture which lies in it
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def calibrate(
         n_fake=len(fakes),
         auc=ldr.auc(np.concatenate([real, fakes]), np.arange(len(real) + len(fakes)) < len(real)),
         line=fit_line(real=real, fake=fakes),
-        error=sum(b.n * abs(b.said - b.real) for b in bins) / sum(b.n for b in bins),
+        error=sum(b.mass * abs(b.said - b.real) for b in bins),
         mass=float(np.exp(np.minimum(fakes, 700)).mean()),  # beyond, float64 ends
         bins=bins,
         gap=gap,
@@ -129,19 +130,27 @@ def fit_line(*, real: ArrayLike, fake: ArrayLike) -> Line:
 
 
 def reliability(*, real: ArrayLike, fake: ArrayLike, n_bins: int = N_BINS) -> tuple[Bin, ...]:
-    """Bins of equally many samples by logit; equal logits are never parted."""
+    """Bins by logit, each as much of the mixture of reals and fakes, half and half; equal logits
+    are never parted."""
     x = np.concatenate([_checked(real, "reals"), _checked(fake, "fakes")])
     n_real, n_fake = len(np.ravel(real)), len(np.ravel(fake))
     is_real = np.arange(len(x)) < n_real
-    inner = np.unique(np.quantile(x, np.arange(1, n_bins) / n_bins))
-    members = np.searchsorted(inner, x, side="right")
+    mass = np.where(is_real, 0.5 / n_real, 0.5 / n_fake)
+    cuts = np.arange(1, n_bins) / n_bins
+    inner = np.unique(np.quantile(x, cuts, weights=mass, method="inverted_cdf"))
+    members = np.searchsorted(inner, x)
+
+    def balanced(share: float) -> float:
+        """The share of reals of a bin, were there as many fakes as reals in all."""
+        return share * n_fake / (share * n_fake + (1 - share) * n_real)
+
     bins = []
     for number in np.unique(members):
         inside = members == number
-        n = int(inside.sum())
-        reals = is_real[inside].sum() / n_real
-        share = float(reals / (reals + (~is_real[inside]).sum() / n_fake))
-        bins.append(Bin(float(_sigmoid(x[inside]).mean()), share, *wilson(share, n), n))
+        n, share = int(inside.sum()), float(is_real[inside].mean())
+        said = float(np.average(_sigmoid(x[inside]), weights=mass[inside]))
+        low, high = (balanced(end) for end in wilson(share, n))
+        bins.append(Bin(said, balanced(share), low, high, n, float(mass[inside].sum())))
     return tuple(bins)
 
 

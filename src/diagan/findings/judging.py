@@ -21,7 +21,7 @@ def keep_ldr(run: RunDir, name: str, trained: TrainedGenerator, samples: np.ndar
     generated/NAME_ldr.npy, in the order of the samples; nothing where there is no LDR of one.
     """
     if trained.is_ldr and trained.config.methods.packing == 1:
-        logits = trained.ldr(as_input(torch.from_numpy(samples))).float().numpy()
+        logits = trained.judge().ldr(as_input(torch.from_numpy(samples))).float().numpy()
         file = run.generated / f"{name}_ldr.npy"
         with replacing(file) as temporary, temporary.open("wb") as stream:
             np.save(stream, logits.flatten())
@@ -55,6 +55,9 @@ def judge(run: RunDir, data: Dataset, arm: str, name: str, path: Path) -> None:
     about = {"judge": name, "is_ldr": trained.is_ldr, "arm": arm, "step": trained.step,
              "scored_by": trained.rejects_by}  # fmt: skip
     logits = {"heldout": heldout, "train": train, "fake": fake}
+    judging = (
+        trained if arm == "phase1" else trained.judge()
+    )  # as it was recorded, or as it rejects
     calibration.write(
-        path, about=about, **{key: trained.ldr(x).float().numpy() for key, x in logits.items()}
+        path, about=about, **{key: judging.ldr(x).float().numpy() for key, x in logits.items()}
     )

@@ -13,6 +13,11 @@ def ranks(values: ArrayLike) -> Floats:
     return np.asarray(middle[inverse] / max(len(inverse) - 1, 1), dtype=np.float64)
 
 
+def ascending(scores: Floats) -> NDArray[np.int64]:
+    """Indices from the lowest score to the highest, without those that have none (NaN)."""
+    return np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]  # NaN is last
+
+
 def correlation(a: Floats, b: Floats) -> float:
     """Of two arrays of ranks: Spearman's; 0 where one of them is all the same."""
     if a.std() == 0 or b.std() == 0:

@@ -16,6 +16,7 @@ from diagan.report.sections.groups import groups
 N_PICTURES = 24
 BYTES = 400_000  # of each sprite
 TOP_SHARE = 0.05
+A_NUMBER = ("metric", "protocol", "group", "extractor", "extractor_version")  # and its arm
 
 
 def compare(
@@ -102,17 +103,14 @@ def _settings(names: list[str], runs: list[Contents]) -> dict[str, dict[str, Any
 
 
 def _metrics(names: list[str], runs: list[Contents]) -> list[dict[str, Any]]:
-    """A row a metric, group and arm, a column a run; what every run has comes first."""
-    rows: dict[tuple[str, str, str, str], dict[str, Any]] = {}
+    """A row a number, a column a run; what every run has comes first. What is measured in different
+    features, as those of each run's own D are, is not one number."""
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for name, c in zip(names, runs):
         for line in c.metrics:
-            key = (line["metric"], line.get("protocol") or "", line.get("group") or "",
-                   arm_label(line))  # fmt: skip
+            key = (arm_label(line), *(line.get(word) or "" for word in A_NUMBER))
             rows.setdefault(key, {})[name] = line
-    made = [
-        {"metric": metric, "protocol": protocol, "group": group, "arm": arm, "values": values}
-        for (metric, protocol, group, arm), values in rows.items()
-    ]
+    made = [dict(zip(("arm", *A_NUMBER), key)) | {"values": found} for key, found in rows.items()]
     return sorted(made, key=lambda row: -len(row["values"]))
 
 

@@ -14,6 +14,7 @@ from diagan import checkpoint
 from diagan.data import Dataset
 from diagan.experiments.cells import Cell
 from diagan.ldr import discrepancy_score
+from diagan.metrics.ranks import ascending
 from diagan.random import numpy_generator
 from diagan.record import LdrRecord
 from diagan.reproduce.plan import Job
@@ -87,13 +88,12 @@ def stored_grid(folder: Path, job: Job, arm: str) -> Image.Image | None:
 def order(run: RunDir, k: str) -> np.ndarray:
     """Indices from the lowest score to the highest, of the run or for another k."""
     table = pq.read_table(run.samples, columns=["ldrm", "ldrv", "score"])
-    ldrm, ldrv, score = (np.nan_to_num(table[name].to_numpy(), nan=-np.inf)
-                         for name in ("ldrm", "ldrv", "score"))  # fmt: skip
+    ldrm, ldrv, score = (table[name].to_numpy() for name in ("ldrm", "ldrv", "score"))
     if k == "inf":
         score = ldrv
     elif k:
         score = discrepancy_score(ldrm, np.maximum(ldrv, 0), float(k))  # Eq. 7
-    return np.argsort(score, kind="stable")
+    return ascending(score)
 
 
 def end_of_ranking(cell: Cell, run: RunDir, data: Dataset) -> Image.Image:

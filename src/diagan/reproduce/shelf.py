@@ -105,7 +105,11 @@ class Shelf:
 
 def of_one_extractor(found: Mapping[int, list[Line]]) -> dict[int, Line]:
     """By seed, the lines that were measured in the features in which most seeds were: numbers of
-    different ones are not to be averaged."""
-    counts = Counter(x.get("extractor") for lines in found.values() for x in lines)
+    different ones, as those of each run's own D are, are not to be averaged."""
+    counts = Counter(features_in(x) for lines in found.values() for x in lines)
     most = max(counts, key=lambda name: counts[name], default=None)
-    return {seed: x for seed, lines in found.items() for x in lines if x.get("extractor") == most}
+    return {seed: x for seed, lines in found.items() for x in lines if features_in(x) == most}
+
+
+def features_in(line: Line) -> tuple[str, str]:
+    return line.get("extractor", ""), line.get("extractor_version", "")

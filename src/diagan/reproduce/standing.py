@@ -7,7 +7,6 @@ from pathlib import Path
 from diagan import checkpoint, pipeline
 from diagan.config import Config, DemoDigits, DrawnFaces, Gaussians25, SingleGaussian
 from diagan.engine import resolve
-from diagan.experiments.cells import MAJOR, MINOR
 from diagan.experiments.variants import arm_stage
 from diagan.reproduce.branch import find_trunk, record_steps, recorded_by
 from diagan.reproduce.plan import Job, Unit, phase1_key, stage_key
@@ -16,7 +15,6 @@ from diagan.reproduce.timing import Clock
 from diagan.rundir import RunDir, read_json, read_lines
 from diagan.weights import find_weights
 
-GROUPS = {"", *MINOR.values(), *MAJOR.values()}  # that tables ask of
 MADE = (SingleGaussian, Gaussians25, DemoDigits, DrawnFaces)  # data that need no files
 
 
@@ -71,7 +69,8 @@ class Standing:
         stage, plus, _ = unit.what.partition("+")
         lines = [x for x in read_lines(self.folder(unit.job).metrics)
                  if (x["arm"], x["drs"]) == (stage, bool(plus))]  # fmt: skip
-        there = {x.get("protocol") for x in lines if x.get("group", "") in GROUPS}
+        of_parts = ("attribute:", "score: ")  # of `evaluate --by`, not by the groups of the data
+        there = {x.get("protocol") for x in lines if not x.get("group", "").startswith(of_parts)}
         there |= {f"{x.get('protocol')}@{x.get('group')}" for x in lines}
         # The Inception Score needs classes; other extractors' would be another number.
         has_classes = find_weights("inception") is not None

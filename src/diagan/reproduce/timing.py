@@ -64,10 +64,7 @@ class Clock:
         few, more = (stopwatch(partial(train_autoencoder, images, seed=0, epochs=epochs), 1)
                      for epochs in (1, 4))  # fmt: skip
         epoch = max(more - few, 0.0) / 3
-        name = own_features(c) or ("inception" if find_weights("inception") else None)
-        if name is None:  # the run's own D, which a fake's seconds include
-            return self.training(c).seconds_per_fake, epoch / len(images)
-        extractor = by_name(name, data.shape)
+        extractor = by_name(features_of(c), data)
         extractor(torch.from_numpy(images[:2]))  # the first look takes longer
         look = stopwatch(lambda: extractor(torch.from_numpy(images)), 1)
         return look / len(images), epoch / len(images)
@@ -101,10 +98,12 @@ class Clock:
         return n_drawn * self.training(c).seconds_per_fake + n_looked * look + fixed + OVERHEAD
 
 
-def own_features(c: Config) -> str | None:
-    """The digit sets are measured by the paper's classifier, also where Inception is at hand."""
-    fits = isinstance(c.data, ColoredMnist | MnistFmnist) and c.data.size == SIZE
-    return f"classifier-{c.data.kind}" if fits else None
+def features_of(c: Config) -> str:
+    """In which runs of the same data are measured, the same for all of them: the digit sets' by the
+    paper's classifier, also where Inception is at hand."""
+    if isinstance(c.data, ColoredMnist | MnistFmnist) and c.data.size == SIZE:
+        return f"classifier-{c.data.kind}"
+    return "inception" if find_weights("inception") else "patches"
 
 
 def _seconds_of(p: Protocol, epoch: float) -> float:

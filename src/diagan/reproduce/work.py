@@ -17,7 +17,7 @@ from diagan.reproduce.branch import find_trunk, graft, recorded_by
 from diagan.reproduce.plan import BOOKS, Job, Unit, phase1_key, split_subset
 from diagan.reproduce.standing import Standing
 from diagan.reproduce.store import keep
-from diagan.reproduce.timing import own_features
+from diagan.reproduce.timing import features_of
 from diagan.rundir import RunDir, locked, read_json, write_json
 from diagan.stages import stages
 
@@ -125,7 +125,7 @@ class Workshop(Standing):
             name, subset = split_subset(protocol)
             by_subset.setdefault(subset, []).append(name)
         for subset, names in by_subset.items():
-            look = Look(own_features(self.settings(unit.job)))
+            look = Look(features_of(self.settings(unit.job)))
             with locked(run):
                 evaluate_run(run.path, names, arms=[unit.what], by=subset or "group", look=look)
 
