@@ -392,10 +392,61 @@ def test_samples_where_a_file_is(run: Path, refused: Refused):
     assert told == f"{run.parent / 'out'} is there already and is not empty; choose another --out"
 
 
+def test_a_grid_goes_over_no_picture(run: Path, refused: Refused):
+    (run.parent / "out.png").write_text("precious")
+    told = refused("sample", str(run), "--n", "2", "--no-drs", "--out", str(run.parent / "out"))
+    assert told.startswith(f"{run.parent / 'out.png'} is there already, where the grid would go")
+    assert not (run.parent / "out").exists()
+
+
+def test_a_page_for_several_goes_over_nothing(run: Path, refused: Refused):
+    place = run.parent / "page.json"
+    place.write_text("precious")
+    both = ("report", str(run), str(run), "--out")
+    assert refused(*both, str(place.with_suffix(".html"))).startswith(f"{place} is there already")
+    assert refused(*both, str(place)).endswith("expected the name of an .html file")
+    assert {path.name for path in run.parent.iterdir()} == {run.name, "page.json"}
+
+
+@pytest.mark.parametrize("out", [".", "runs/x", "deeper/in/there"])
+def test_nothing_is_written_among_the_images(here: Path, refused: Refused, out: str):
+    for i in range(12):
+        Image.new("RGB", (32, 32), (i, 0, 0)).save(here / f"{i}.png")
+    before = tree(here)
+    told = refused("run", "--data", ".", "--out", out)
+    assert told.startswith(f"{out} lies in ., among the images that are read")
+    for verb in ("filter", "diagnose folders"):
+        told = refused(*verb.split(), "--real", str(here), "--fake", ".", "--out", "kept")
+        assert told.startswith("kept lies in ")
+    assert tree(here) == before
+
+
+def test_a_folder_is_no_experiment(here: Path, refused: Refused):
+    (here / "my photos").mkdir()
+    assert refused("run", "my photos").endswith("no experiment: diagan run --data 'my photos'")
+
+
+def test_a_folder_that_is_not_there_is_not_looked_for_on_the_hub(here: Path, refused: Refused):
+    (here / "data").mkdir()
+    assert refused("data", "check", "data/photo").startswith("'data/photo' does not exist")
+
+
+def test_settings_of_the_score_are_looked_at_before_any_work(here: Path, refused: Refused):
+    folders = ("diagnose", "folders", "--real", "a", "--fake", "b")
+    assert refused(*folders, "--floor", "-1") == "--floor -1.0: expected a positive number"
+    assert refused("diagnose", "record", "a", "--ratio", "0.5").startswith("--ratio 0.5: expected")
+
+
+def test_rows_of_a_file_that_says_itself(here: Path, refused: Refused):
+    np.savez("x.npz", logits=np.zeros((20, 15)))
+    told = refused("diagnose", "record", "x.npz", "--rows", "samples")
+    assert told.startswith("--rows samples is for a .npy")
+
+
 def test_other_settings_for_a_run_that_is_there(run: Path, refused: Refused):
     before = tree(run)
     told = refused("run", "--config", str(run / "config.json"), "--out", str(run), "--seed", "5")
-    assert told.startswith(f"{run} holds a run with seed 0, not 5; choose another --out")
+    assert told.startswith(f"{run} holds a run with --seed 0, not 5; choose another --out")
     assert tree(run) == before
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,11 @@ def test_help_at_every_level(words: str, capsys: pytest.CaptureFixture[str]):
     for part in HELP[words]:
         assert part in told.out
     assert max(len(line) for line in told.out.splitlines()) <= 80
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]):
+    cli.main(["--version"])
+    assert re.fullmatch(r"diagan \d+\.\d+\.\d+\n", capsys.readouterr().out)
 
 
 def test_no_words_are_a_question(capsys: pytest.CaptureFixture[str]):

@@ -58,9 +58,10 @@ def test_it_writes_nothing_and_says_what_a_run_would(mess, session_cache):
 
 def test_too_few_and_no_groups(tmp_path):
     photo().save(tmp_path / "one.png")
-    found = list(check_images(str(tmp_path)))
-    assert any(line.startswith("no groups") for line in found)
-    assert found[-1] == "too few to train on: at least 10 readable images are needed"
+    found: list[str] = []
+    with pytest.raises(UserError, match="too few to train on: at least 10 readable images"):
+        found.extend(check_images(str(tmp_path)))
+    assert any(line.startswith("no groups") for line in found)  # what can be said comes first
 
 
 def test_columns_and_attributes(tmp_path):
@@ -80,10 +81,13 @@ def test_columns_and_attributes(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.zip", "x.parquet", "x.npy", "x.npz", "x.txt"])
-def test_a_file_that_is_no_good_is_a_finding(tmp_path, name, capsys):
+def test_what_cannot_be_used_is_an_error(tmp_path, name, capsys):
+    """So that `diagan data check PATH && diagan run --data PATH` stops here."""
     (tmp_path / name).write_bytes(b"nonsense")
-    cli.main(["data", "check", str(tmp_path / name)])
-    assert capsys.readouterr().out.startswith("cannot be used: ")
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["data", "check", str(tmp_path / name)])
+    assert stop.value.code == 2
+    assert name in capsys.readouterr().err
 
 
 def test_only_what_is_not_there_is_refused(tmp_path, monkeypatch, capsys):
@@ -96,7 +100,7 @@ def test_only_what_is_not_there_is_refused(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["data", "check", str(tmp_path), "--size", "0"])
     assert stop.value.code == 2
-    assert capsys.readouterr().err.endswith("--size 0: expected at least 1\n")
+    assert capsys.readouterr().err.endswith("--size 0: expected a power of two from 16 to 1024\n")
 
 
 def test_a_huge_image_does_not_stop_it(tmp_path, monkeypatch):

@@ -101,7 +101,7 @@ def test_a_bad_csv_is_refused(tmp_path, content, told):
 
 def test_a_column_that_is_not_there_is_refused(tmp_path):
     write_folder(tmp_path)
-    with pytest.raises(UserError, match=r"--data\.group-by colour: .* has no such column"):
+    with pytest.raises(UserError, match="has no column colour to group by"):
         load(tmp_path, group_by="colour")
     write_csv(tmp_path, [f"{i:02}.png,a,0" for i in range(N)])
     with pytest.raises(UserError, match="did you mean group"):
@@ -125,7 +125,9 @@ def test_a_zip_is_its_folder(tmp_path):
         photo(i).save(folder / f"{i:02}.png")
     root = tmp_path / "set"
     files = {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*.png")}
-    path = write_zip(tmp_path / "set.zip", {**files, "__MACOSX/photos/._01.png": b"fork"})
+    path = write_zip(tmp_path / "set.zip", {
+        **files, "__MACOSX/photos/._01.png": b"fork", ".thumbnails/01.png": files[min(files)]
+    })  # fmt: skip
     packed, loose = load(path), load(root)
     assert packed.group_names == loose.group_names == ("cats", "dogs")  # below what all share
     assert packed.files == loose.files
@@ -314,8 +316,8 @@ def npy(array):
         ("x.npz", npz(images=COLOUR)[:-100], "cannot be used"),
         ("x.npy", npy(COLOUR.astype(np.float32)), r"holds float32 \(20, 40, 36, 3\); expected"),
         ("x.npy", npy(COLOUR[..., :2]), r"holds uint8 \(20, 40, 36, 2\)"),
-        ("x.npy", npy(COLOUR[:0]), r"holds uint8 \(0, 40, 36, 3\)"),
-        ("x.npy", npy(np.zeros((20, 2), np.uint8)), r"holds x\.npy \(20, 2\)"),
+        ("x.npy", npy(COLOUR[:0]), r"holds no images: uint8 \(0, 40, 36, 3\)"),
+        ("x.npy", npy(np.zeros((20, 2), np.uint8)), r"holds uint8 \(20, 2\)"),
         ("x.npz", npz(a=COLOUR, b=COLOUR), r"holds a .*, b .*; expected uint8 images"),
         ("x.npz", npz(), "holds nothing"),
     ],

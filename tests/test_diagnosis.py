@@ -30,6 +30,16 @@ def test_by_hand():
     assert found.weights == pytest.approx(np.array([0.5, 0.5, 0.5, 0.01]) / 1.51)
 
 
+def test_what_may_be_no_logits_is_asked():
+    probabilities = [1 / (1 + np.exp(-r)) for r in RECORDS]
+    (asked, *_) = diagnose(probabilities).warnings
+    assert asked.startswith("all recorded values lie between 0 and 1: are they probabilities?")
+    (said, *_) = diagnose([np.full(4, value) for value in (1.0, 2.0)]).warnings
+    assert said.startswith("every record has the same value for all samples")
+    told = " ".join(diagnose(RECORDS).warnings)
+    assert "probabilities" not in told and "same value" not in told
+
+
 def test_the_other_clip_rule_and_the_exponent_by_hand():
     found = diagnose(RECORDS, Score(k=2.0, clip="floor", exponent=2.0))
     # 1, 16, 49, 0.0001, and nothing under 49 / 50

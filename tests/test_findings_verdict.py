@@ -128,6 +128,17 @@ def test_samples_that_a_probe_finds_missing_need_no_groups():
     assert kinds(replace(HEALTHY, missed=share(9 / 1_500, n=1_500))) == ["fine"]
 
 
+def test_a_tail_of_reals_is_said_and_is_not_fine():
+    tail = {"tail": share(1.0, n=20), "tail_chance": 1e-6}
+    whole = Evidence(kinds=HEALTHY.groups, judged="plain", n_records=50, is_ldr=True)
+    assert kinds(whole) == ["fine"]
+    (found,) = verdict(replace(whole, **tail))
+    assert found.kind == "not_sure" and "20 are real, by chance once in 1,000,000" in found.claim
+    assert kinds(replace(whole, **tail | {"tail_chance": 0.01})) == ["fine"]
+    dropped = replace(whole, missed=share(0.04, n=1_500), **tail)
+    assert kinds(dropped) == ["dropped"]
+
+
 def test_intervals_hold_for_many_groups_at_once():
     """A share whose own interval just clears the threshold is no finding among 100 groups."""
     limit = UNDER * 0.01

@@ -73,7 +73,14 @@ def test_the_folder_is_like_that_of_a_run(diagnosed):
     _, run = diagnosed
     about = read_json(run.diagnosis)
     assert about["mode"] == "folders" and about["n_fake"] == 180 and about["n_records"] == 3
-    assert about["probe"].keys() == {"auc", "auc_standard_error", "loss", "decay", "n_missed"}
+    assert about["probe"].keys() == {
+        "auc",
+        "auc_standard_error",
+        "loss",
+        "decay",
+        "n_missed",
+        "tail",
+    }
     table = pq.read_table(run.samples)
     assert table["file"][0].as_py().startswith("blue/") and table.num_rows == 200
     with np.load(run.generated / "fake.npz") as stored:

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from diagan import ldr
 from diagan.errors import UserError
@@ -14,6 +15,7 @@ from diagan.foreign.probe import (
     Probed,
     ProbeSettings,
     Ratio,
+    at_least,
     cross_fit,
     density_ratio,
     generated_shares,
@@ -21,6 +23,7 @@ from diagan.foreign.probe import (
     prepare,
     share_intervals,
     split,
+    tail,
 )
 
 
@@ -70,6 +73,26 @@ def test_no_claim_where_both_sets_are_alike():
     value, _, high = share_intervals(density_ratio(found), groups, 2, seed=0)
     assert value[1] > 0.07 and high[1] > 0.09
     assert found.loss > 0.67  # ln 2 less what chance may give
+
+
+def test_a_few_that_are_missing_fill_the_tail():
+    """They hardly move the AUC, and nothing of the kind is claimed where both sets are alike."""
+    (real, _), (fake, _) = squares(600, 40, 0.08), squares(600, 41, 0.0)
+    found = fitted(real, fake)
+    looks = found.looks
+    is_real = np.arange(1_200) < 600
+    assert ldr.auc(np.concatenate([looks["heldout"], looks["fake"]]), is_real) < 0.55
+    highest = tail(found)
+    assert highest.real >= 0.9 * highest.n and highest.chance < 1e-3
+    alike = [tail(fitted(squares(600, seed, 0.1)[0], squares(600, seed + 1, 0.1)[0]))
+             for seed in (10, 20, 30)]  # fmt: skip
+    assert all(t.chance > 1e-2 for t in alike)
+
+
+@given(st.integers(1, 30), st.floats(0.05, 0.95), st.integers(0, 30))
+def test_the_chance_of_so_many_hits(n, share, k):
+    k = min(k, n)
+    assert at_least(k, n, share) == pytest.approx(binom.sf(k - 1, n, share), rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.slow

@@ -36,9 +36,9 @@ def points(n: int) -> Tensor:
 
 def test_records_come_back_in_order(tmp_path: Path):
     record = LdrRecord(tmp_path / "record", 3, mode="eval")
-    record.add(20, torch.tensor([1.0, 2.0, 3.0]))
     record.add(3, np.array([0.5, -0.0, 1e-40]))
-    record.add(3, np.zeros(7), part="heldout")
+    record.write(3, np.zeros(7), part="heldout")
+    record.add(20, torch.tensor([1.0, 2.0, 3.0]))
     again = LdrRecord(tmp_path / "record", 3)
     assert again.steps == [3, 20]
     assert again.read(20).tolist() == [1.0, 2.0, 3.0]
@@ -59,11 +59,33 @@ def test_what_a_discriminator_says_can_be_added_as_it_is(tmp_path: Path):
     assert second.tolist() == logits[:, 0].bfloat16().tolist()
 
 
+def test_records_of_an_earlier_training_do_not_pass_for_those_of_this_one(tmp_path: Path):
+    first = LdrRecord(tmp_path, 2)
+    for step in (0, 20, 40):
+        first.add(step, np.zeros(2))
+    again = LdrRecord(tmp_path, 2)
+    with pytest.raises(UserError, match=r"steps up to 40 of an earlier training; .*cut\(after="):
+        again.add(20, np.ones(2))
+    assert first.read(20).tolist() == [0, 0]
+    again.cut(after=10)
+    again.add(20, np.ones(2))
+    first.add(20, np.ones(2))  # as another process of the same training does
+    LdrRecord(tmp_path, 2).add(60, np.ones(2))  # where it goes on from a checkpoint at the end
+    assert first.steps == [0, 20, 60]
+
+
+@pytest.mark.parametrize("step", [-1, 5.5, True])
+def test_steps_are_whole_numbers(tmp_path: Path, step: object):
+    with pytest.raises(UserError, match=f"step {step}: expected a whole number, 0 or more"):
+        LdrRecord(tmp_path, 2).add(step, np.zeros(2))  # type: ignore[arg-type]
+    assert LdrRecord(tmp_path, 2).steps == []
+
+
 def test_a_record_is_cut_after_a_step(tmp_path: Path):
     record = LdrRecord(tmp_path, 2)
     for step in (5, 10, 15):
         record.add(step, np.zeros(2))
-        record.add(step, np.zeros(4), part="heldout")
+        record.write(step, np.zeros(4), part="heldout")
     np.save(tmp_path / "notes.npy", np.zeros(1))
     record.cut(after=10)
     kept = {"000005.npy", "000005.heldout.npy", "000010.npy", "000010.heldout.npy"}

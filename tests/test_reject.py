@@ -35,6 +35,16 @@ def sampler(**kwargs):
     return RejectionSampler(gaussian, exact_ldr, **{"burn_in": 2560, **kwargs})
 
 
+def test_what_generate_must_be_is_said_at_once():
+    """README's obvious guess is a function of n alone."""
+    with pytest.raises(UserError, match=r"called as generate\(n, generator\)"):
+        RejectionSampler(lambda n: torch.randn(n, 2), exact_ldr)
+    RejectionSampler(lambda n, random=None: torch.randn(n, 2, generator=random), exact_ldr)
+    arrays = RejectionSampler(lambda n, source: np.zeros((n, 2)), exact_ldr)
+    with pytest.raises(UserError, match="returned a ndarray; expected a tensor"):
+        arrays.sample(1)
+
+
 # --- the acceptance function ---------------------------------------------------------------------
 
 

@@ -146,7 +146,7 @@ def test_what_lies_beyond_the_checkpoint_is_cut(tmp_path):
     assert train_stage(world, phase1, None, never)
     record = LdrRecord(world.run.record, 48)
     record.add(7, np.zeros(48))
-    record.add(7, np.zeros(12), "heldout")
+    record.write(7, np.zeros(12), "heldout")
     append_line(world.run.log, {"stage": "phase1", "step": 7})
     append_line(world.run.log, {"stage": "plain", "step": 9})
     game = new_game(POINTS, world.dataset, world.fabric, phase1)

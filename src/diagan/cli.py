@@ -5,6 +5,7 @@ import io
 import re
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 import tyro
@@ -90,6 +91,9 @@ def dispatch(words: list[str]) -> None:
     below = [verb for verb in VERBS if asks and words[:-1] in ([], verb.name.split()[:1])]
     if below:
         print("\n".join([USAGE, *(f"  {verb.name:20} {verb.about}" for verb in below)]))
+        return
+    if words == ["--version"]:
+        print(f"diagan {version('diagan')}")
         return
     known = [verb.name for verb in VERBS]
     raise UserError(f"there is no verb {words[0]!r}{did_you_mean(words[0], known)}")

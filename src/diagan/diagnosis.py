@@ -1,6 +1,6 @@
 """Record + samples -> Diagnosis: a table with a row a sample, a summary by group, warnings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -59,9 +59,27 @@ def diagnose(
     records: Iterable[np.ndarray], settings: Score | None = None, grouping: Grouping | None = None
 ) -> Diagnosis:
     """Score and weigh every sample from records of its logit, one array [N] a recorded step."""
-    settings = settings or Score()
-    found = ldr.moments(ldr.centre(record, settings.centre) for record in records)
-    return from_moments(found.ldrm, found.ldrv, found.count, settings, grouping)
+    settings, ends = settings or Score(), []
+
+    def centred() -> Iterator[np.ndarray]:
+        for record in records:
+            ends.append((float(record.min()), float(record.max())))
+            yield ldr.centre(record, settings.centre)
+
+    m = ldr.moments(centred())
+    found = from_moments(m.ldrm, m.ldrv, m.count, settings, grouping)
+    return replace(found, warnings=(*no_logits(np.array(ends)), *found.warnings))
+
+
+def no_logits(ends: np.ndarray) -> Iterator[str]:
+    """Whether records may not be logits at all, by the lowest and the highest value of each."""
+    if (ends[:, 0] == ends[:, 1]).all():
+        yield "every record has the same value for all samples: it tells nothing of them"
+    elif ends.min() >= 0 and ends.max() <= 1:
+        yield (
+            "all recorded values lie between 0 and 1: are they probabilities? Record the logits, "
+            "before any sigmoid"
+        )
 
 
 def from_moments(

@@ -103,6 +103,8 @@ def evaluate_arm(
     if not steps:
         raise UserError(f"{run.path} has no checkpoint of {arm.name}; train it first")
     generator = load_at(run, arm.name, steps[-1])
+    if not generator.is_finished:
+        shown.say(f"warning: {generator}")
     drawn = generator.draw(real.seed, drs=arm.drs)
     n = max(protocol.n for protocol in wanted)
     counting = Countdown(f"images of {arm.file}", shown, n)

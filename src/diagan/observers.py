@@ -52,7 +52,7 @@ def recording(
             )  # fmt: skip
             everywhere = across(fabric, logits, "sum")
             if fabric.is_global_zero:
-                record.add(moment.step, everywhere, part)
+                record.write(moment.step, everywhere, part)
 
     observer = Observer("record", look, every, start, at_end)
     return Parts(observers=(observer,), needs_one_score_per_image="recording")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from diagan import config, diagnosis, protocols
-from diagan.config import Config, Score
+from diagan.config import Config, ImageFolder, Score
 from diagan.data import Dataset, load_dataset
 from diagan.engine import launch, resolve
 from diagan.errors import Interrupted, UserError
@@ -31,6 +31,7 @@ from diagan.rundir import (
     locked,
     open_run,
     read_json,
+    refuse_inside,
     sweep,
     versions,
     write_json,
@@ -53,6 +54,8 @@ def run(
     """
     settings = resolve(settings)
     folder = RunDir(Path(path))
+    if isinstance(settings.data, ImageFolder):
+        refuse_inside(folder.path, settings.data.path)
     fabric = launch(settings)
     with display(speaks=fabric.is_global_zero) as shown, stoppable() as should_stop:
         refuse_other_run(folder, settings, budget_seconds)
@@ -122,7 +125,8 @@ def other_run(folder: RunDir, settings: Config, budget_seconds: float | None = N
     if not differ:
         return ""
     key = differ[0]
-    return f"{folder.path} holds a run with {key} {there.get(key)}, not {mine[key]}"
+    flag = key.removeprefix("score.").replace("_", "-")  # of a score the flags are the names alone
+    return f"{folder.path} holds a run with --{flag} {there.get(key)}, not {mine[key]}"
 
 
 def begin(folder: RunDir, settings: Config, dataset: Dataset, expected: Estimate) -> None:

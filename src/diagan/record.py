@@ -27,7 +27,7 @@ class LdrRecord:
     """
 
     def __init__(self, folder: str | Path, n: int, **about: Any) -> None:
-        self.folder, self.n = Path(folder), n
+        self.folder, self.n, self._is_fresh = Path(folder), n, True
         meta = self.folder / "meta.json"
         if not meta.exists():
             write_json(meta, {"format": FORMAT, "n": n, **about})
@@ -47,9 +47,25 @@ class LdrRecord:
                 "use the data that was recorded"
             )
 
-    def add(self, step: int, logits: Tensor | np.ndarray, part: str = "") -> None:
-        """Keep the logits of all samples at a step, [N] or [N, 1], from any device, with a graph or
-        without; `part` names another set, such as heldout."""
+    def add(self, step: int, logits: Tensor | np.ndarray) -> None:
+        """Keep the logits of all samples at a step of a training, [N] or [N, 1], from any device,
+        with a graph or without.
+
+        Refused where an earlier training has records beyond it: they would pass for this one's.
+        """
+        if isinstance(step, bool) or step < 0 or step != int(step):
+            raise UserError(f"step {step}: expected a whole number, 0 or more")
+        if self._is_fresh and (later := [s for s in self.steps if s > step]):
+            raise UserError(
+                f"the record in {self.folder} has steps up to {later[-1]} of an earlier training; "
+                "give this one a folder of its own, or, where it goes on from a checkpoint, call "
+                "record.cut(after=...) with the step of that"
+            )
+        self._is_fresh = False
+        self.write(int(step), logits)
+
+    def write(self, step: int, logits: Tensor | np.ndarray, part: str = "") -> None:
+        """The same in any order; `part` names another set, such as heldout."""
         if isinstance(logits, Tensor):
             logits = logits.detach().float().cpu().numpy()
         values = np.asarray(logits, dtype=np.float32)

@@ -1,5 +1,6 @@
 """Discriminator rejection sampling (Eq. F.5): corrects a generator by its discriminator's LDR."""
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Literal
@@ -78,6 +79,15 @@ class RejectionSampler:
             raise UserError(f"gamma {gamma!r}: expected batch or global")
         if budget is not None and not 1 <= budget < math.inf:
             raise UserError(f"budget {budget}: expected 1 proposal for a kept sample, or more")
+        try:
+            inspect.signature(generate).bind(batch_size, None)
+        except TypeError:
+            raise UserError(
+                "`generate` is called as generate(n, generator): n samples, [n, ...], from latents "
+                "drawn with that torch.Generator, torch.randn(n, n_latent, generator=generator)"
+            ) from None
+        except ValueError:  # a builtin tells nothing of itself
+            pass
         self._generate, self._ldr = generate, ldr
         self._batch_size, self._burn_in = batch_size, burn_in
         self._percentile, self._epsilon, self._gamma = percentile, epsilon, gamma
@@ -130,6 +140,8 @@ class RejectionSampler:
         """The next batch and its LDR, [B, ...] and [B]; ldr_max is raised before it is used."""
         source = generator(self._seed, "reject/propose", self._n_batches)
         samples = self._generate(self._batch_size, source)
+        if not isinstance(samples, Tensor):
+            raise UserError(f"`generate` returned a {type(samples).__name__}; expected a tensor")
         ldr = self._ldr(samples).detach().cpu().double().flatten()
         if not len(samples) == len(ldr) == self._batch_size:
             raise UserError(

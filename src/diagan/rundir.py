@@ -20,6 +20,14 @@ except ImportError:  # Windows: runs are not locked there
     fcntl = None  # type: ignore[assignment]
 
 
+def refuse_inside(out: Path, images: str) -> None:
+    """What is written into a folder of images would be taken for one of them the next time."""
+    place = Path(images).expanduser()
+    if place.is_dir() and out.resolve().is_relative_to(place.resolve()):
+        raise UserError(f"{out} lies in {images}, among the images that are read; give an --out "
+                        "that does not")  # fmt: skip
+
+
 @dataclass(frozen=True)
 class RunDir:
     """Where everything of a run lies. The verbs meet here and nowhere else."""

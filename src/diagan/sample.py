@@ -53,6 +53,16 @@ class TrainedGenerator:
         """A critic and a logistic head always play the logistic loss, whatever D plays."""
         return self.rejects_by != "D" or LOSSES[self.config.loss].is_ldr
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether its training has come to its end."""
+        c = self.config
+        return self.step == (c.phase1_steps if self.arm == "phase1" else c.steps)
+
+    def __str__(self) -> str:
+        unfinished = "" if self.is_finished else ", its training unfinished"
+        return f"{self.arm} at step {self.step}{unfinished}"
+
     def generate(self, n: int, generator: torch.Generator) -> Tensor:
         """n samples in [-1, 1], or points, straight from G."""
         latents = torch.randn(n, self.config.network.latent, generator=generator)
@@ -209,6 +219,9 @@ def write_samples(
     if budget is not None and not drs:
         raise UserError("--budget is for rejection sampling; leave it out with --no-drs")
     refuse_filled(folder)
+    grid = Path(f"{folder}.png")
+    if grid.exists():
+        raise UserError(f"{grid} is there already, where the grid would go; choose another --out")
     generator = load_generator(path, arm)
     drawing = generator.draw(seed, drs=drs, budget=budget)
     batches = drawing.batches(n, N_HELD)
@@ -217,7 +230,7 @@ def write_samples(
     if first.ndim == 2:
         np.save(folder / "points.npy", np.concatenate([first, *batches]))
     else:
-        image_grid(first[:N_GRID], scale=2).save(f"{folder}.png")
+        image_grid(first[:N_GRID], scale=2).save(grid)
         images = chain(first, chain.from_iterable(batches))
         for number, image in enumerate(counted(images, n, "drawing")):
             pixels = image.transpose(1, 2, 0)
@@ -225,4 +238,4 @@ def write_samples(
             picture.save(folder / f"{number:06d}.png")
     rate = drawing.acceptance_rate
     kept = "" if rate is None else f", {rate:.1%} of the proposals kept by {generator.rejects_by}"
-    return f"wrote {n} samples of {generator.arm} at step {generator.step} to {folder}{kept}"
+    return f"wrote {n} samples of {generator} to {folder}{kept}"

@@ -162,6 +162,8 @@ def table_of(found: Stability) -> str:
               for p in found.pairs]  # fmt: skip
     lines += [f"{'mean':40} {found.spearman:9.3f} {found.overlap:9.1%}",
               f"{'by chance':40} {0:9.3f} {found.chance:9.1%}"]  # fmt: skip
+    lines += [f"{p.first} and {p.second} rank all alike: runs of one seed say nothing of stability"
+              for p in found.pairs if p.spearman > 1 - 1e-9]  # fmt: skip
     if len(found.groups) > 1:
         lines += ["", "mean rank (0 lowest, 1 highest)"]
         lines += [f"{group:40} " + "  ".join(f"{rank:.3f}" for rank in by_run.values())

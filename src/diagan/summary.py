@@ -1,8 +1,10 @@
 """What a run found, in a few plain lines for the terminal."""
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
+from diagan.findings.words import per_cent
 from diagan.metrics import MIN_GROUP
 from diagan.rundir import RunDir, read_json, read_lines
 
@@ -25,7 +27,7 @@ def run_summary(run: RunDir) -> str:
     lines += [f"warning: {line['warning']}" for line in read_lines(run.log) if "warning" in line]
     lines += verdict_lines(run)
     lines += ["", f"samples, scores and weights: {run.samples}"] if run.samples.exists() else []
-    lines += [f"draw from it:  diagan sample {run.path} --n 100 --out images"]
+    lines += [f"draw from it:  diagan sample {quote(str(run.path))} --n 100 --out images"]
     return "\n".join([*lines, "look at the report:", str(run.report)])
 
 
@@ -73,6 +75,10 @@ def metrics_table(lines: Sequence[dict[str, Any]]) -> str:
     return "\n".join(["", *(row.rstrip() for row in table), "", *_notes(lines)])
 
 
+def _arm(line: dict[str, Any]) -> str:
+    return f"{_column(line)}: " if "arm" in line else ""
+
+
 def _column(line: dict[str, Any]) -> str:
     return line["arm"] + ("+drs" if line["drs"] else "") if "arm" in line else "value"
 
@@ -92,8 +98,8 @@ def _notes(lines: Sequence[dict[str, Any]]) -> list[str]:
         notes.append(
             f"features: {name}" + ("" if theirs else ", not comparable with published FID")
         )
-    notes += [f"{_column(line)}: a kind is {100 * mode['real_share']:.2g} % of the real and "
-              f"{100 * mode['fake_share']:.2g} % of the generated ones, such as index "
+    notes += [f"{_arm(line)}a kind is {per_cent(mode['real_share'])} of the real and "
+              f"{per_cent(mode['fake_share'])} of the generated ones, such as index "
               f"{', '.join(map(str, mode['examples'][:3]))}"
               for line in lines for mode in line.get("modes", ())]  # fmt: skip
     small = [x["group"] for x in measured if "group" in x and x["n_real"] < MIN_GROUP]

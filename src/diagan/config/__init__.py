@@ -1,6 +1,6 @@
 """What a run is: frozen dataclasses <-> config.json."""
 
-from diagan.config.checks import check, check_sightings
+from diagan.config.checks import check, check_score, check_sightings
 from diagan.config.datasets import (
     FFHQ,
     CelebA,
@@ -61,6 +61,7 @@ __all__ = [
     "StyleGAN2",
     "TopK",
     "check",
+    "check_score",
     "check_sightings",
     "flat",
     "from_json",

@@ -3,6 +3,7 @@
 from math import inf
 
 from diagan.config.datasets import (
+    SIDES,
     ColoredMnist,
     DrawnFaces,
     Gaussians25,
@@ -11,7 +12,7 @@ from diagan.config.datasets import (
 )
 from diagan.config.methods import Augment
 from diagan.config.networks import MLP
-from diagan.config.settings import Config
+from diagan.config.settings import Config, Score
 from diagan.errors import UserError
 
 
@@ -111,6 +112,15 @@ def _check_methods_together(c: Config) -> None:
     )
 
 
+def check_score(s: Score) -> Score:
+    """The settings of the score alone, where there is no run."""
+    _expect(s.k is None or 0 <= s.k < inf, f"--k {s.k}: expected 0 or more")
+    _expect(s.floor > 0, f"--floor {s.floor}: expected a positive number")
+    _expect(s.ratio >= 1, f"--ratio {s.ratio}: expected at least 1")
+    _expect(s.exponent > 0, f"--exponent {s.exponent}: expected a positive number")
+    return s
+
+
 def _check_critic(c: Config) -> None:
     if c.critic.fakes != "reals":
         return
@@ -138,10 +148,7 @@ def _check_diagnosis(c: Config) -> None:
     _expect(c.record.every >= 1, f"--record.every {c.record.every}: expected at least 1")
     _expect(c.record.window >= 2, f"--record.window {c.record.window}: expected at least 2")
     _expect(start is None or start >= 1, f"--record.start {start}: expected at least 1")
-    _expect(c.score.k is None or 0 <= c.score.k < inf, f"--k {c.score.k}: expected 0 or more")
-    _expect(c.score.floor > 0, f"--floor {c.score.floor}: expected a positive number")
-    _expect(c.score.ratio >= 1, f"--ratio {c.score.ratio}: expected at least 1")
-    _expect(c.score.exponent > 0, f"--exponent {c.score.exponent}: expected a positive number")
+    check_score(c.score)
     _expect(0 < c.rejection.percentile < 100, "--rejection.percentile: expected between 0 and 100")
     _expect(c.rejection.budget is None or 1 <= c.rejection.budget < inf,
             "--rejection.budget: expected 1 or more")  # fmt: skip
@@ -156,7 +163,7 @@ def _check_data_and_network(c: Config) -> None:
     _expect(n is None or n >= 2, f"--data.n {n}: expected at least 2")
     _expect(0 < majority < 1, f"--data.majority {majority}: expected between 0 and 1")
     _expect(
-        size in (16, 32, 64, 128, 256, 512, 1024),
+        size in SIDES,
         f"--data.size {size}: expected a power of two from 16 to 1024",
     )
     if isinstance(c.data, DrawnFaces):

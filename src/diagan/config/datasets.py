@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+SIDES = (16, 32, 64, 128, 256, 512, 1024)  # pixels that some network makes
+
 
 @dataclass(frozen=True)
 class SingleGaussian:

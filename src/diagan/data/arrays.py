@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from diagan.data.listing import Listing, Opener
+from diagan.data.listing import Listing, Opener, listed
 from diagan.data.tree import file_digest
 from diagan.errors import UserError
 
@@ -23,11 +23,18 @@ def list_array(path: Path) -> Listing:
     arrays = _read(path)
     able = [name for name, array in arrays.items() if array.ndim in (3, 4)]
     if len(able) != 1:
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        shapes = ", ".join(
+            f"{'' if path.suffix == '.npy' else name + ' '}{array.dtype} {array.shape}"
+            for name, array in arrays.items()
+        )
         raise UserError(f"{path} holds {shapes or 'nothing'}; {EXPECTED}")
     images = _channels_last(path, arrays.pop(able[0]))
     n = len(images)
     known = {name: a for name, a in arrays.items() if a.shape == (n,) and a.dtype.kind in "iubU"}
+    other = [f"{name} {a.dtype} {a.shape}" for name, a in arrays.items() if name not in known]
+    notes = (
+        [listed(f"no columns of {n:,} numbers or words, not looked at: ", other)] if other else ()
+    )
     columns = {name: array.astype(str) for name, array in known.items()}
 
     def openers() -> Iterator[Opener]:
@@ -35,7 +42,7 @@ def list_array(path: Path) -> Listing:
             yield partial(Image.fromarray, image)
 
     names = [f"row {i}" for i in range(n)]
-    return Listing(str(path), names, openers, lambda: file_digest(path), columns)
+    return Listing(str(path), names, openers, lambda: file_digest(path), columns, tuple(notes))
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -57,6 +64,8 @@ def _channels_last(path: Path, images: np.ndarray) -> np.ndarray:
     if images.ndim == 4 and images.shape[3] not in (1, 3, 4):
         images = images.transpose(0, 2, 3, 1)
     is_sound = images.ndim == 3 or images.shape[3] in (1, 3, 4)
+    if not len(images):
+        raise UserError(f"{path} holds no images: {given}")
     if images.dtype != np.uint8 or not is_sound or 0 in images.shape:
         raise UserError(f"{path} holds {given}; {EXPECTED}")
     return images[..., 0] if images.ndim == 4 and images.shape[3] == 1 else images

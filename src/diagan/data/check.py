@@ -1,11 +1,11 @@
 """What training would make of a person's images, one by one, without training."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from diagan.config.datasets import SIDES
 from diagan.data.folder import groups_of, list_images, nearest_side
 from diagan.data.listing import (
     N_MIN,
@@ -23,14 +23,13 @@ N_GROUPS_NAMED = 20
 
 
 def check_images(path: str, size: int | None = None, group_by: str | None = None) -> Iterator[str]:
-    """A line for each finding; every image is decoded, and none that is bad stops it."""
-    try:
-        listing = list_images(path)
-    except UserError as error:
-        if not Path(path).expanduser().exists():
-            raise
-        yield f"cannot be used: {error}"
-        return
+    """A line for each finding; every image is decoded, and none that is bad stops it.
+
+    What `run` would refuse is refused here, after all that can be said.
+    """
+    if size is not None and size not in SIDES:
+        raise UserError(f"--size {size}: expected a power of two from {SIDES[0]} to {SIDES[-1]}")
+    listing = list_images(path)
     side, channels, found = size or nearest_side(listing), channels_of(listing), Survey()
     for _ in pixels(listing, channels, side, found, Image.Resampling.BILINEAR):
         pass  # `found` is what is wanted
@@ -41,7 +40,8 @@ def check_images(path: str, size: int | None = None, group_by: str | None = None
     yield from listing.notes
     yield from (f"unreadable: {name} ({why})" for name, why in found.unreadable)
     if len(found.kept) < N_MIN:
-        yield f"too few to train on: at least {N_MIN} readable images are needed"
+        raise UserError(f"{path} holds too few to train on: at least {N_MIN} readable images are "
+                        "needed")  # fmt: skip
 
 
 def _groups(listing: Listing, found: Survey, group_by: str | None) -> Iterator[str]:

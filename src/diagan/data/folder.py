@@ -97,7 +97,8 @@ def list_images(path: str) -> Listing:
         if place.suffix.lower() not in READERS:
             raise UserError(f"{path!r} is a file; {expected}")
         return READERS[place.suffix.lower()](place)
-    if HUB_NAME.fullmatch(path) and place.suffix.lower() not in READERS:
+    is_here = place.parent != Path() and place.parent.is_dir()  # then a folder was meant
+    if HUB_NAME.fullmatch(path) and place.suffix.lower() not in READERS and not is_here:
         return list_hub(path, otherwise="if a folder was meant: there is none of this name")
     raise UserError(f"{path!r} does not exist; {expected}")
 
@@ -143,7 +144,7 @@ def groups_of(listing: Listing, group_by: str | None) -> tuple[np.ndarray, tuple
     if group_by is not None:
         if group_by not in listing.columns:
             raise UserError(
-                f"--data.group-by {group_by}: {listing.where} has no such column"
+                f"{listing.where} has no column {group_by} to group by"
                 f"{did_you_mean(group_by, listing.columns) if listing.columns else ''}"
             )
         return _numbered(listing.columns[group_by])

@@ -100,8 +100,9 @@ def _walk(folder: Path) -> list[str]:
 
 def _is_image(name: str) -> bool:
     path = PurePosixPath(name)
-    is_forked = path.name.startswith("._") or "__MACOSX" in path.parts  # what a Mac leaves behind
-    return path.suffix.lower() in SUFFIXES and not is_forked
+    # What is hidden, as thumbnails are, and what a Mac leaves behind.
+    is_hidden = any(part.startswith(".") for part in path.parts) or "__MACOSX" in path.parts
+    return path.suffix.lower() in SUFFIXES and not is_hidden
 
 
 def _others(names: list[str]) -> list[str]:

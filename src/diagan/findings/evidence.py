@@ -49,6 +49,8 @@ class Evidence:
     kinds: Sequence[Group] = ()  # where groups are not known: parts of the data, found by k-means
     # Share of the reals that a probe, which never saw them, finds made less than DROPPED as often.
     missed: Estimate | None = None
+    tail: Estimate | None = None  # share of reals in the highest scored part of reals and fakes
+    tail_chance: float | None = None  # how likely so many were if nothing was missing
     junk: Estimate | None = None  # share of junk among the samples at both ends of D's opinion
     ldr_gap: Estimate | None = None  # mean LDR of training reals less that of held-out ones
 

@@ -28,6 +28,7 @@ UNDER = 0.6  # less than this part: under-represented
 COLLAPSED = 10.0  # two fakes are this much likelier near copies than two reals are
 COLLAPSED_MASS = 0.5  # or groups with this share of the data are dropped
 JUNK = 0.015  # of the samples at both ends of D's opinion
+CHANCE = 1e-3  # that the highest scored are real by accident
 D_WON = 0.99  # D's mean output on reals, and 1 less that on fakes
 TOO_MANY = 1.5  # times what the data have
 
@@ -131,12 +132,19 @@ def missing_kinds(e: Evidence) -> Finding | None:
     share, of_data = together(found), sum(c.expected for c in found)
     return measured(
         "dropped",
-        f"Something is hardly ever generated that {per_cent(of_data)} of the data have in common: "
+        f"{kinds_of(found, per_cent(of_data))} {is_are(found)} hardly ever generated: "
         f"{per_cent(share.value)} of what is generated.",
         "Look at the highest scored samples for what it is; Dia-GAN's weights (`diagan run`) bring "
         "it back.",
         "share of the generated", share, DROPPED * of_data,
     )  # fmt: skip
+
+
+def kinds_of(found: Sequence[Count], of_data: str) -> str:
+    """Kinds have no names."""
+    if len(found) == 1:
+        return f"A kind of image that is {of_data} of the data"
+    return f"{len(found)} kinds of images, together {of_data} of the data,"
 
 
 def missed_samples(e: Evidence) -> Finding | None:
@@ -236,12 +244,30 @@ def undecided_kinds(e: Evidence) -> Finding | None:
              if c.ratio < DROPPED and c.generated.high >= DROPPED * c.expected]  # fmt: skip
     if not found or missed_samples(e):
         return None
+    of_data = sum(c.expected for c in found)
     return measured(
         "not_sure",
-        f"Something that {per_cent(sum(c.expected for c in found))} of the data have in common may "
-        "hardly ever be generated, which too few samples were looked at to tell.",
+        f"{kinds_of(found, per_cent(of_data))} may hardly ever be generated, which too few samples "
+        "were looked at to tell.",
         "Look at the highest scored samples.",
-        "share of the generated", together(found), DROPPED * sum(c.expected for c in found),
+        "share of the generated", together(found), DROPPED * of_data,
+    )  # fmt: skip
+
+
+def pure_tail(e: Evidence) -> Finding | None:
+    """Something is missing that is too small for the other rules."""
+    t = e.tail
+    if t is None or t.n is None or e.tail_chance is None or e.tail_chance > CHANCE:
+        return None
+    if any(rule(e) for rule in (dropped, under_represented, missing_kinds, missed_samples)):
+        return None
+    return measured(
+        "not_sure",
+        f"Something small may be missing: of the {t.n:,} images that the probe finds the least "
+        f"like fakes, {round(t.value * t.n):,} are real, by chance once in "
+        f"{1 / max(e.tail_chance, 1e-9):,.0f} times.",
+        "Look at the highest scored samples and the clusters for what they have in common.",
+        "share of real images among them", t, 0.5,
     )  # fmt: skip
 
 
@@ -335,7 +361,7 @@ def overfitted(e: Evidence) -> Finding | None:
 
 
 def not_measured(e: Evidence) -> Finding | None:
-    if has_evidence(e) or weak_probe(e) is not None:
+    if has_evidence(e) or any(rule(e) for rule in (weak_probe, missed_samples, pure_tail)):
         return None
     return Finding(
         "not_sure",
@@ -349,7 +375,7 @@ def not_measured(e: Evidence) -> Finding | None:
 
 def fine(e: Evidence) -> Finding | None:
     """Claimed only where something was measured that could have shown the contrary."""
-    unsure = (d_has_won, undecided, undecided_kinds, weak_probe)
+    unsure = (d_has_won, undecided, undecided_kinds, pure_tail, weak_probe)
     if any(rule(e) for rule in (*unsure, *FAULTS)):
         return None
     found = counts(e, e.judged)
@@ -382,7 +408,7 @@ FAULTS: tuple[Rule, ...] = (
 )  # fmt: skip
 RULES: tuple[Rule, ...] = (
     *FAULTS, repair, fine, not_measured, weak_probe, undecided, undecided_kinds,
-    small_groups, d_has_won, no_ratio, one_record, overfitted,
+    pure_tail, small_groups, d_has_won, no_ratio, one_record, overfitted,
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from diagan.foreign.probe import ProbeSettings, density_ratio
 from diagan.progress import Display, Silent
 from diagan.random import numpy_generator
 from diagan.reject import rejection_logit
-from diagan.rundir import command_line, refuse_filled, write_json, writing
+from diagan.rundir import command_line, refuse_filled, refuse_inside, write_json, writing
 
 PERCENTILE = 80.0  # gamma: this percentile of F, as in the paper (Eq. F.5)
 SUMMARY = "filter.json"
@@ -62,6 +62,8 @@ def filter_folder(
     """Copy the fakes that are kept to `out`, as they are, with a filter.json beside them."""
     target = Path(out)
     refuse_filled(target)
+    for images in (real, fake):
+        refuse_inside(target, images)
     reals, fakes = diagnosed.read_both(real, fake, size)
     if n is not None and not 1 <= n <= fakes.data.n:
         raise UserError(f"--n {n}: expected 1 to {fakes.data.n:,}, the images in {fake}")

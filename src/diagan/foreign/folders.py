@@ -5,6 +5,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,18 +17,20 @@ from diagan.evaluate import keep_pictures
 from diagan.findings import calibration
 from diagan.findings.calibration import Calibration
 from diagan.findings.junk import small_pixels
-from diagan.findings.verdict import DROPPED
+from diagan.findings.verdict import CHANCE, DROPPED
 from diagan.foreign import diagnosed
 from diagan.foreign.diagnosed import Diagnosis
 from diagan.foreign.probe import (
     Probed,
     ProbeSettings,
     Ratio,
+    Tail,
     cross_fit,
     density_ratio,
     power,
     prepare,
     share_intervals,
+    tail,
 )
 from diagan.measures import missing_line
 from diagan.metrics import MIN_GROUP, missing_modes
@@ -35,7 +38,7 @@ from diagan.progress import Display, Silent, duration
 from diagan.protocols import short
 from diagan.random import numpy_generator
 from diagan.record import LdrRecord
-from diagan.rundir import RunDir, append_line, replacing
+from diagan.rundir import RunDir, append_line, refuse_inside, replacing
 from diagan.thumbnails import add_thumbnails
 
 ARM = "fake"  # the name of what is judged, where a run has plain and weighted
@@ -54,6 +57,8 @@ def diagnose_folders(
     """Train a probe between the two and diagnose the real images by it; all in the folder `out`."""
     shown = shown or Silent()
     diagnosed.refuse_other(Path(out))  # now, and not after minutes
+    for images in (real, fake):
+        refuse_inside(Path(out), images)
     reals, fakes = diagnosed.read_both(real, fake, size, group_by=group_by)
     for place in (reals, fakes):
         for note in place.data.notes:
@@ -128,13 +133,14 @@ def write(
         keep_record(run, found, records, real.fingerprint)
         windowed = records[found.window]
         made = diagnosed.from_records(windowed, len(windowed), score, diagnosed.grouping_of(real))
-        made = diagnosed.with_warnings(made, doubts(judged))
+        highest = tail(found)
+        made = diagnosed.with_warnings(made, doubts(judged, highest))
         keep_fakes(run, fake, ratio.fake, seed)
         for line in shares(real, ratio, sight.powers, seed):
             append_line(run.metrics, line)
         diagnosed.write(
-            run, made, columns=real.columns, about=about(found, judged, ratio), images=real.values,
-            provenance=provenance, seed=seed,
+            run, made, columns=real.columns, about=about(found, judged, ratio, highest),
+            images=real.values, provenance=provenance, seed=seed,
         )  # fmt: skip
         line = missing(real, fake, seed)
         append_line(run.metrics, line)
@@ -160,7 +166,7 @@ def judge(found: Probed) -> dict[str, Any]:
             "is_ldr": True, "arm": ARM, "step": int(found.steps[-1])}  # fmt: skip
 
 
-def about(found: Probed, judged: Calibration, ratio: Ratio) -> dict[str, Any]:
+def about(found: Probed, judged: Calibration, ratio: Ratio, highest: Tail) -> dict[str, Any]:
     """What diagnosis.json holds beside the scores."""
     steps = found.steps[found.window]
     return {
@@ -168,13 +174,14 @@ def about(found: Probed, judged: Calibration, ratio: Ratio) -> dict[str, Any]:
         "first_step": int(steps[0]), "last_step": int(steps[-1]), "n_fake": found.fake.shape[1],
         "probe": {"auc": judged.auc, "auc_standard_error": standard_error(judged),
                   "loss": found.loss, "decay": found.decay,
-                  "n_missed": ratio.n_under(DROPPED)},
+                  "n_missed": ratio.n_under(DROPPED), "tail": asdict(highest)},
     }  # fmt: skip
 
 
-def doubts(judged: Calibration) -> Iterator[str]:
+def doubts(judged: Calibration, highest: Tail) -> Iterator[str]:
     """Why the diagnosis may be off, in plain words."""
-    if judged.auc - 0.5 < SAYS_NOTHING * standard_error(judged):
+    sees_all = judged.auc - 0.5 >= SAYS_NOTHING * standard_error(judged)
+    if not sees_all and highest.chance > CHANCE:
         yield (
             "The probe can hardly tell the real images from the fakes "
             f"(AUC {judged.auc:.3f}, where 0.5 is a guess): as far as it sees, nothing is "
@@ -196,7 +203,7 @@ def keep_record(run: RunDir, found: Probed, records: np.ndarray, fingerprint: st
     kept = LdrRecord(run.record, records.shape[1], mode="eval", loss="non_saturating", is_ldr=True,
                      fingerprint=fingerprint)  # fmt: skip
     for step, values in zip(found.steps, records):
-        kept.add(int(step), values)
+        kept.write(int(step), values)
 
 
 def keep_fakes(run: RunDir, fake: np.ndarray, ldr: np.ndarray, seed: int) -> None:

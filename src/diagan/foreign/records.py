@@ -123,6 +123,8 @@ def open_record(path: Path, rows: Rows = "auto", n: int | None = None) -> Foreig
     """Whatever a path holds; `n` samples, where the data say so, tell the axes of a .npy apart."""
     if (path / "record" / "meta.json").is_file():
         path = path / "record"
+    if rows != "auto" and path.suffix.lower() != ".npy":
+        raise UserError(f"--rows {rows} is for a .npy; {path} says itself what is what")
     if (path / "meta.json").is_file():
         return _from_folder(path)
     readers = {".npy": lambda: _from_npy(path, rows, n), ".npz": lambda: _from_npz(path),
@@ -143,7 +145,7 @@ def _from_folder(path: Path) -> Foreign:
     def fill(folder: Path) -> None:
         ours = LdrRecord(folder, n)
         for step in record.steps:
-            ours.add(step, record.read(step))
+            ours.write(step, record.read(step))
 
     return Foreign(n, record.steps, fill, about=about)
 
@@ -292,9 +294,10 @@ class Scatter:
 def add_all(folder: Path, n: int, steps: list[int], records: Any, path: Path) -> None:
     ours = LdrRecord(folder, n)
     for step, values in zip(steps, records):
-        values = np.asarray(values, dtype=np.float32)
+        with np.errstate(over="ignore"):  # said below
+            values = np.asarray(values, dtype=np.float32)
         expect_finite(values, step, path)
-        ours.add(step, values)
+        ours.write(step, values)
 
 
 def expect_finite(values: NDArray[np.float32], step: int, path: Path) -> None:
@@ -307,8 +310,10 @@ def expect_finite(values: NDArray[np.float32], step: int, path: Path) -> None:
 
 
 def expect_logits(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    if len(shape) != 2 or dtype.kind != "f" or 0 in shape:
-        raise UserError(f"{path} holds {dtype} {list(shape)}; {EXPECTED}")
+    if len(shape) != 2 or 0 in shape:
+        raise UserError(f"{path} holds {dtype} {list(shape)}, not two axes; {EXPECTED}")
+    if dtype.kind != "f":
+        raise UserError(f"{path} holds {dtype}, and logits are floats; {EXPECTED}")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from diagan.errors import UserError
 from diagan.report import numbers
 from diagan.report.compare import compare
 from diagan.report.contents import Contents, open_folder
@@ -81,11 +82,17 @@ def write_report(path: Path) -> Path:
 
 def write_comparison(paths: Sequence[Path], out: Path) -> Path:
     """Write one page that shows several runs side by side, and its numbers beside it as .json."""
+    beside = out.with_suffix(".json")
+    if out.suffix.lower() != ".html" or out.is_dir():
+        raise UserError(f"--out {out}: expected the name of an .html file")
+    if beside.exists() and not out.exists():
+        raise UserError(f"{beside} is there already, where its numbers would go; choose another "
+                        "--out")  # fmt: skip
     shown, found = compare([Contents(open_folder(path)) for path in paths], verdict)
     html = _environment().get_template("compare.html.j2").render(s=shown)
-    write_json(out.with_suffix(".json"), numbers.finite({"format": FORMAT, **found}))
     with replacing(out) as temporary:
         temporary.write_text(html, encoding="utf-8")
+    write_json(beside, numbers.finite({"format": FORMAT, **found}))
     return out
 
 

@@ -159,7 +159,7 @@ def diagnose_run(args: DiagnoseRun) -> None:
         return
     if args.out:
         raise UserError("--out goes with several runs; one is diagnosed in its own folder")
-    found = pipeline.diagnose_again(args.runs[0], args.score)
+    found = pipeline.diagnose_again(args.runs[0], configs.check_score(args.score))
     pipeline.tell(Display(), found)
     print(f"wrote {args.runs[0]}/samples.parquet, diagnosis.json and report.html")
 
@@ -170,7 +170,7 @@ def compare(args: DiagnoseRun) -> None:
     from diagan.stability import compare_runs, table_of
 
     out = args.out or "stability"
-    found, _ = compare_runs(args.runs, out=out, score=args.score)
+    found, _ = compare_runs(args.runs, out=out, score=configs.check_score(args.score))
     pipeline.report(RunDir(Path(out)))
     print(table_of(found))
     print(f"wrote {out}/stability.json, samples.parquet (averaged) and report.html")
@@ -189,7 +189,7 @@ def diagnose_checkpoint(args: DiagnoseCheckpoint) -> None:
 
     arm = None if args.arm == "auto" else args.arm
     found = checkpoint_diagnosis.diagnose_checkpoint(
-        args.run, arm=arm, s_0=args.s_0, score=args.score, out=args.out
+        args.run, arm=arm, s_0=args.s_0, score=configs.check_score(args.score), out=args.out
     )
     pipeline.tell(Display(), found)
     print(f"wrote {args.out or args.run}/samples.parquet and diagnosis.json")
@@ -206,7 +206,7 @@ def diagnose_anyones(args: DiagnoseCheckpoint) -> None:
     d = discriminator.load_discriminator(str(args.discriminator), args.run or None)
     found = discriminator.diagnose_with(
         d, real=args.data, fake=args.fake, out=out, size=args.size, s_0=args.s_0,
-        score=args.score, is_ldr=not args.hinge,
+        score=configs.check_score(args.score), is_ldr=not args.hinge,
     )  # fmt: skip
     finish(out, found)
 
@@ -216,8 +216,8 @@ def diagnose_record(args: DiagnoseRecord) -> None:
 
     out = args.out or "diagnosis"
     found = records.diagnose_record(
-        args.path, out=out, data=args.data, score=args.score, rows=args.rows, window=args.window,
-        is_ldr=not args.hinge, group_by=args.group_by,
+        args.path, out=out, data=args.data, score=configs.check_score(args.score),
+        rows=args.rows, window=args.window, is_ldr=not args.hinge, group_by=args.group_by,
     )  # fmt: skip
     finish(out, found)
 
@@ -228,7 +228,7 @@ def diagnose_folders(args: DiagnoseFolders) -> None:
     with display() as shown:
         found = folders.diagnose_folders(
             real=args.real, fake=args.fake, out=args.out, size=args.size, group_by=args.group_by,
-            score=args.score, seed=args.seed, shown=shown,
+            score=configs.check_score(args.score), seed=args.seed, shown=shown,
         )  # fmt: skip
     finish(args.out, found)
 

@@ -103,8 +103,6 @@ def run(args: Run) -> None:
 
 
 def data_check(args: DataCheck) -> None:
-    if args.size is not None and args.size < 1:
-        raise UserError(f"--size {args.size}: expected at least 1")
     from diagan.data.check import check_images
 
     for finding in check_images(args.path, args.size, args.group_by):

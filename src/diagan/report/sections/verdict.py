@@ -132,12 +132,18 @@ def calibration(c: Contents) -> dict[str, Estimate]:
     return {"ldr_gap": gap}
 
 
-def missed(c: Contents) -> dict[str, Estimate]:
+def missed(c: Contents) -> dict[str, Any]:
     """Reals of a low density among the fakes, as scored by a probe that never saw them."""
-    n_missed = (c.diagnosis or {}).get("probe", {}).get("n_missed")
-    if c.samples is None or n_missed is None:
+    probe = (c.diagnosis or {}).get("probe", {})
+    if c.samples is None or "n_missed" not in probe:
         return {}
-    return {"missed": counted(n_missed, len(c.samples.ldrm), "diagnosis.json")}
+    found: dict[str, Any] = {
+        "missed": counted(probe["n_missed"], len(c.samples.ldrm), "diagnosis.json")
+    }
+    if tail := probe.get("tail"):
+        found |= {"tail": counted(tail["real"], tail["n"], "diagnosis.json"),
+                  "tail_chance": tail["chance"]}  # fmt: skip
+    return found
 
 
 def counted(n_yes: int, n: int, source: str) -> Estimate:
