@@ -60,8 +60,9 @@ PAIRS = [pair for pair in combinations(NAMES, 2) if not one_kind(*pair)]
 def config_with(*names: str, base: Config = DIGITS) -> Config:
     on = {key: value for n in names for key, value in METHODS.get(n, {}).items()}
     penalty = {key: value for n in names for key, value in PENALTIES.get(n, {}).items()}
-    record = Record(mode="none") if "packing" in names else base.record
-    return replace(base, methods=Methods(**on), penalty=Penalty(**penalty), record=record)
+    if "packing" in names:
+        base = replace(base, record=Record(mode="none"), weighted_arm=False)
+    return replace(base, methods=Methods(**on), penalty=Penalty(**penalty))
 
 
 def stage_with(*names: str) -> Stage:

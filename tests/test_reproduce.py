@@ -461,7 +461,7 @@ def test_a_folder_of_that_name_with_another_run_is_not_taken(tiny):
     said: list[str] = []
     with pytest.raises(UserError, match="none of the 1 runs"):
         tiny(said, rows=("plain",))
-    assert "holds a run with batch_size 8, not 16; give another --runs" in said[0]
+    assert "holds a run with --batch-size 8, not 16; give another --runs" in said[0]
     assert read_json(tiny.results / "tables" / "tiny.json")["scales"] == {}
 
 

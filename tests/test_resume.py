@@ -403,15 +403,15 @@ def test_a_diagnosis_in_between_changes_nothing(
 @pytest.mark.parametrize(
     ("other", "named"),
     [
-        (replace(DIGITS, steps=14), "steps"),
-        (replace(DIGITS, seed=1), "seed"),
-        (replace(DIGITS, optim=Optim(lr=2e-3)), "optim.lr"),
-        (replace(DIGITS, score=Score(k=1.0)), "score.k"),
+        (replace(DIGITS, steps=14), "--steps 12"),
+        (replace(DIGITS, seed=1), "--seed 0"),
+        (replace(DIGITS, optim=Optim(lr=2e-3)), "--optim.lr 0.001"),
+        (replace(DIGITS, score=Score(k=1.0)), "--k None"),
     ],
 )
 def test_other_settings_are_refused(unfinished: Path, other: Config, named: str):
     before = contents(unfinished)
-    with pytest.raises(UserError, match=f"holds a run with {named} .*another --out") as told:
+    with pytest.raises(UserError, match=f"holds a run with {named}, .*another --out") as told:
         pipeline.run(other, unfinished)
     assert "\n" not in str(told.value)
     assert contents(unfinished) == before
