@@ -89,7 +89,7 @@ def _check_methods_together(c: Config) -> None:
     _expect(
         m.packing == 1 or c.record.mode == "none",
         f"--methods.packing {m.packing} leaves no score of a single image to record; "
-        "give --record.mode none as well",
+        "give --record.mode none --no-weighted-arm as well",
     )
     _expect(
         m.rotation.g == 0 or m.rotation.d > 0,
