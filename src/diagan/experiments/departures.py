@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from diagan.experiments.cells import Also, Part, Table, grid
-from diagan.experiments.rows import ON_DIGITS, OUR_ROW
+from diagan.experiments.rows import EVAL, ON_DIGITS, OUR_ROW
 
 
 def departure(name: str, *changes: tuple[str, object], arm: str = "weighted+drs") -> Part:
@@ -11,7 +11,6 @@ def departure(name: str, *changes: tuple[str, object], arm: str = "weighted+drs"
 
 
 CONSTANT = ("optim.decay", "none")
-EVAL = ("record.mode", "eval")
 # The first release raised scores to a power before the ratio clip (FACTS 2).
 FIRST_RELEASE = (("score.k", 1.0), ("score.exponent", 3.0))
 FIRST_COMMAND = (*FIRST_RELEASE, CONSTANT)

@@ -5,7 +5,7 @@ Figure 1e is numbers (`tables.py`); Figure 2 has a script of its own.
 """
 
 from diagan.experiments.cells import Part, Table, grid
-from diagan.experiments.rows import DIA, DIGITS, GOLD, INCLUSIVE, PACGAN, TOPK, VANILLA
+from diagan.experiments.rows import DIA, DIGITS, EVAL, GOLD, INCLUSIVE, PACGAN, TOPK, VANILLA
 from diagan.experiments.tables import KS
 
 PICTURES = {
@@ -71,6 +71,7 @@ FIGURES: dict[str, Table] = {
                 [
                     Part("CIFAR-10", "cifar10_sngan", changes=A1_WINDOW),
                     *(Part(p.name, p.experiment) for p in DIGITS),
+                    Part(f"{DIGITS[0].name}, eval mode", DIGITS[0].experiment, changes=(EVAL,)),
                 ],
                 INSTABILITY,
             ),

@@ -14,7 +14,7 @@ from diagan.experiments.tables import ARCHITECTURES
 from diagan.progress import duration
 from diagan.reproduce.curves import recall_curves
 from diagan.reproduce.index import index, write_index
-from diagan.reproduce.pictures import draw_panel, sheet, shows_more, stored_grid, write_sheet
+from diagan.reproduce.pictures import panel, sheet, write_picture
 from diagan.reproduce.plan import (
     BOOKS,
     Job,
@@ -88,12 +88,13 @@ def reproduce(
     return path
 
 
-def write(table: Table, request: Request, jobs: Sequence[Job], shop: Workshop) -> Path:
+def write(table: Table, request: Request, jobs: Sequence[Job], shop: Workshop) -> Path | None:
     """The table or the figure, and what keeps up with it."""
-    if is_picture(table):
-        path = draw(table, selected(table, request.scale), jobs, shop)
-    else:
-        path = write_table(table, Shelf(shop.results))
+    path = (
+        draw(table, selected(table, request.scale), jobs, shop)
+        if is_picture(table)
+        else write_table(table, Shelf(shop.results))
+    )
     if table.name == "figure1e":
         draw_curves(shop.results, request.scale)
     if (shop.results / "README.md").exists():
@@ -127,29 +128,23 @@ def tell_plan(
 def draw_curves(results: Path, scale: str) -> None:
     found = read_json(results / "tables" / "figure1e.json")["cells"]
     if picture := recall_curves([x for x in found if x["scale"] == scale]):
-        write_sheet(picture, results / "figures" / f"figure1e-{scale}.png")
+        write_picture(picture, results / "figures" / f"figure1e-{scale}.png")
 
 
-def draw(table: Table, cells: Sequence[Cell], jobs: Sequence[Job], shop: Workshop) -> Path:
-    """A sheet for each seed in results/figures; the last one's path."""
-    path = shop.results / "figures"
+def draw(table: Table, cells: Sequence[Cell], jobs: Sequence[Job], shop: Workshop) -> Path | None:
+    """A sheet in results/figures for each seed that has something to show; the last one's path."""
+    last = None
     for seed in sorted({job.seed for job in jobs}):
         scale = jobs[0].scale
 
-        def panel(cell: Cell, seed: int = seed, scale: str = scale) -> Image.Image | None:
+        def drawn(cell: Cell, seed: int = seed, scale: str = scale) -> Image.Image | None:
             job = Job(cell.variant.at(scale), scale, seed)
-            if cell.metric == "grid":
-                return stored_grid(shop.stored(job), job, cell.arm)
-            if job.name in shop.failed:
-                return None
-            return draw_panel(
-                cell, shop.folder(job), lambda: shop.clock.dataset(shop.settings(job))
+            run = shop.folder(job) if job in jobs and job.name not in shop.failed else None
+            return panel(
+                cell, job, run, shop.stored(job), lambda: shop.clock.dataset(shop.settings(job))
             )
 
-        path = shop.results / "figures" / f"{table.name}-{scale}-seed{seed}.png"
-        picture, n_panels = sheet(cells, panel)
-        if shows_more(path, n_panels):
-            shop.say(f"{path} stays: it shows panels whose runs are not under {shop.runs}")
-        else:
-            write_sheet(picture, path, n_panels)
-    return path
+        if picture := sheet(cells, drawn):
+            last = shop.results / "figures" / f"{table.name}-{scale}-seed{seed}.png"
+            write_picture(picture, last)
+    return last

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 from PIL import Image, ImageDraw, ImageFont
-from PIL.PngImagePlugin import PngInfo
 
 from diagan import checkpoint
 from diagan.data import Dataset
@@ -23,7 +22,6 @@ from diagan.rundata import read_settings
 from diagan.rundir import RunDir, replacing
 from diagan.sample import image_grid, load_at
 
-N_PANELS = "panels"  # a text in the PNG
 SIDE, LINE = 280, 36  # pixels of a panel, and of one that is missing
 MARGIN, TITLE = 12, 22
 N_SHOWN = 64  # images of a grid
@@ -35,14 +33,13 @@ Colour = tuple[int, int, int]
 Panel = Callable[[Cell, RunDir, Dataset], Image.Image]
 
 
-def sheet(
-    cells: Sequence[Cell], draw: Callable[[Cell], Image.Image | None]
-) -> tuple[Image.Image, int]:
-    """Rows and columns with their names, where a panel that is missing says so; and how many are
-    there."""
+def sheet(cells: Sequence[Cell], draw: Callable[[Cell], Image.Image | None]) -> Image.Image | None:
+    """Rows and columns with their names, where a panel that is missing says so; none if all are."""
     rows = list(dict.fromkeys(cell.row for cell in cells))
     columns = list(dict.fromkeys(cell.column for cell in cells))
     panels = {(cell.row, cell.column): draw(cell) for cell in cells}
+    if not any(panels.values()):
+        return None
     # A row of which nothing is measured is a line.
     heights = [SIDE if any(panels.get((row, x)) for x in columns) else LINE for row in rows]
     step, left = SIDE + MARGIN, 130
@@ -59,7 +56,7 @@ def sheet(
             if (row, column) in panels:
                 picture.paste(fitted(panels[row, column], height), (left + x * step, top))
         top += height + MARGIN
-    return picture, sum(panel is not None for panel in panels.values())
+    return picture
 
 
 def fitted(panel: Image.Image | None, height: int) -> Image.Image:
@@ -71,15 +68,17 @@ def fitted(panel: Image.Image | None, height: int) -> Image.Image:
     return panel.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS)
 
 
-def draw_panel(cell: Cell, run: RunDir, load: Callable[[], Dataset]) -> Image.Image | None:
-    """A panel, or none where the run has not come that far."""
-    return PANELS[cell.metric](cell, run, load()) if run.samples.exists() else None
-
-
-def stored_grid(folder: Path, job: Job, arm: str) -> Image.Image | None:
-    """What an arm made, of a run whose folder may be gone."""
-    file = folder / f"{arm.replace('+', '_')}.png"
-    return Image.open(file) if file.exists() and StoredRun(folder).is_of(job) else None
+def panel(
+    cell: Cell, job: Job, run: RunDir | None, stored: Path, load: Callable[[], Dataset]
+) -> Image.Image | None:
+    """Drawn of the run, if there is one, and kept beside its numbers; else as it was kept."""
+    if cell.metric == "grid":  # kept by whoever measured the arm
+        file = stored / f"{cell.arm.replace('+', '_')}.png"
+    else:
+        file = stored / f"{'_'.join(filter(None, [cell.metric, cell.group]))}.png"
+        if run and run.samples.exists():
+            write_picture(fitted(PANELS[cell.metric](cell, run, load()), SIDE), file)
+    return Image.open(file) if file.exists() and StoredRun(stored).is_of(job) else None
 
 
 # --- training images by score --------------------------------------------------------------------
@@ -189,17 +188,6 @@ PANELS: dict[str, Panel] = {
 }
 
 
-def write_sheet(picture: Image.Image, path: Path, n_panels: int = 1) -> None:
-    """A PNG that says how many panels it shows."""
-    about = PngInfo()
-    about.add_text(N_PANELS, str(n_panels))
+def write_picture(picture: Image.Image, path: Path) -> None:
     with replacing(path) as temporary:
-        picture.save(temporary, format="PNG", optimize=True, pnginfo=about)
-
-
-def shows_more(path: Path, n_panels: int) -> bool:
-    """Whether the sheet that is there has more panels than the new one would."""
-    if not path.exists():
-        return False
-    with Image.open(path) as there:
-        return int(there.info.get(N_PANELS, 0)) > n_panels
+        picture.save(temporary, format="PNG", optimize=True)
