@@ -62,6 +62,14 @@ def test_help_at_every_level(words: str, capsys: pytest.CaptureFixture[str]):
     assert max(len(line) for line in told.out.splitlines()) <= 80
 
 
+def test_help_names_every_extractor(capsys: pytest.CaptureFixture[str]):
+    from diagan.features import NAMES
+
+    with pytest.raises(SystemExit):
+        cli.main(["evaluate", "--help"])
+    assert set(NAMES) <= set(re.findall(r"[\w-]+", capsys.readouterr().out))
+
+
 def test_the_version(capsys: pytest.CaptureFixture[str]):
     cli.main(["--version"])
     assert re.fullmatch(r"diagan \d+\.\d+\.\d+\n", capsys.readouterr().out)

@@ -42,8 +42,8 @@ class Evaluate:
     arms: Annotated[tuple[str, ...], arg(metavar="ARM ...")] = ()
     """Of a run: plain, weighted, phase1, and any of them with +drs, such as plain+drs."""
     features: str | None = None
-    """inception, classifier-colored_mnist, classifier-mnist_fmnist, pixels, discriminator; by
-    default inception where its weights are, else what is at hand."""
+    """inception, classifier-colored_mnist, classifier-mnist_fmnist, patches, pixels, discriminator;
+    by default inception where its weights are, else what is at hand."""
     weights: Annotated[str | None, arg(metavar="FILE")] = None
     """Weights for the features, instead of the imported ones."""
     resize: Literal["tf1", "halfpixel"] = "tf1"
