@@ -45,7 +45,7 @@ from diagan.observers import load_game
 from diagan.protocols import parse
 from diagan.reproduce import Request, plan, reproduce, store, timing, work
 from diagan.reproduce.branch import Trunk, find_trunk, graft
-from diagan.reproduce.pictures import SIDE, sheet
+from diagan.reproduce.pictures import LINE, MARGIN, SIDE, TITLE, sheet
 from diagan.reproduce.plan import BOOKS, Job, find_table, phase1_key, selected, split_subset
 from diagan.reproduce.render import (
     also_cells,
@@ -891,6 +891,17 @@ def test_a_row_of_which_nothing_is_measured_is_a_line():
     picture = sheet(cells, lambda cell: made if cell.row == "made" else None)
     assert SIDE < picture.height < 2 * SIDE
     assert sheet(cells, lambda cell: None) is None  # nothing to write
+
+
+def test_names_of_three_lines_stay_apart_from_their_neighbours():
+    rows = [Part(f"Colored MNIST {x} %, eval mode", "demo", arm="plain") for x in (90, 95, 99)]
+    cells = grid(rows, [Part("images", metric="grid")])
+    made = Image.new("RGB", (8, 8))
+    picture = sheet(cells, lambda cell: made if cell.row == rows[2].name else None)
+    names = np.asarray(picture.crop((0, TITLE, 130, TITLE + 2 * LINE + MARGIN)))
+    blank = (names == 255).all(axis=(1, 2))
+    assert not blank[:LINE].all() and not blank[-LINE:].all()
+    assert blank[LINE : LINE + MARGIN].all()
 
 
 # --- the command line ----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from diagan.experiments.cells import Also, Part, Table, grid
+from diagan.experiments.presets import FULL_RATE, WEAK_R1
 from diagan.experiments.rows import EVAL, ON_DIGITS, OUR_ROW
 
 
@@ -36,6 +37,12 @@ DEPARTURES = Table(
             departure("recorded in eval mode, plain GAN", EVAL, arm="plain"),
             departure("recorded in eval mode, constant rate", EVAL, CONSTANT),
             departure("recorded in eval mode, constant rate, without rejection", EVAL, CONSTANT,
+                      arm="weighted"),
+            departure("recorded in eval mode, weak R1, without rejection", EVAL, *WEAK_R1,
+                      arm="weighted"),
+            departure("recorded in eval mode, full rate, without rejection", EVAL, *FULL_RATE,
+                      arm="weighted"),
+            departure("robust, k = 5, without rejection", *ROBUST, ("score.k", 5.0),
                       arm="weighted"),
             departure("window without its end", ("record.include_end", False)),
             departure("gamma of the burn-in", ("rejection.gamma", "global")),
@@ -81,8 +88,8 @@ DEPARTURES = Table(
         "- first release: k = 1, scores to the third power; its command has 10,000 digits and a "
         "constant rate",
         "- robust (ours): ten centred records in eval mode over the same window, the floor rule",
-        "- effective (ours): robust, with k = 5, a weak R1 and the full rate in phase 2; without "
-        "weights: what the penalty and the rate do by themselves",
+        "- effective (ours): robust, with k = 5, a weak R1 and the full rate in phase 2, each of "
+        "which has a row; without weights: what the penalty and the rate do by themselves",
         "- critic of reals (ours): a joint critic that is shown D's weighted reals, no fakes",
     ),
 )  # fmt: skip

@@ -22,9 +22,8 @@ ROBUST: Changes = (
     ("record.mode", "eval"), ("record.every", Times(5)), ("record.window", 10),
     ("score.centre", "median"), ("score.clip", "floor"),
 )  # fmt: skip
+WEAK_R1: Changes = (("penalty.r1", 0.03), ("penalty.every", 4), ("penalty.r1_from", "phase2"))
+FULL_RATE: Changes = (("optim.decay", "restart"),)
 # Enough of the rare group in a batch for D to learn its shapes, and a rate at which G can follow.
-EFFECTIVE: Changes = (
-    *ROBUST, ("penalty.r1", 0.03), ("penalty.every", 4), ("penalty.r1_from", "phase2"),
-    ("score.k", 5.0), ("optim.decay", "restart"),
-)  # fmt: skip
+EFFECTIVE: Changes = (*ROBUST, ("score.k", 5.0), *WEAK_R1, *FULL_RATE)
 PRESETS: dict[str, Changes] = {"robust": ROBUST, "effective": EFFECTIVE}

@@ -22,7 +22,7 @@ from diagan.rundata import read_settings
 from diagan.rundir import RunDir, replacing
 from diagan.sample import image_grid, load_at
 
-SIDE, LINE = 280, 36  # pixels of a panel, and of one that is missing
+SIDE, LINE = 280, 54  # pixels of a panel, and of one that is missing
 MARGIN, TITLE = 12, 22
 N_SHOWN = 64  # images of a grid
 N_COUNTED = 100  # images of each kind in Figure 3d (FACTS 10)
