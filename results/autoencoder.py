@@ -1,6 +1,6 @@
 """What the autoencoder of the reconstruction error says of digits where no generator is at fault.
 
-    python results/autoencoder.py
+    DIAGAN_DATA=FOLDER python results/autoencoder.py
 
 Trained on real digits, of which a few are green, and shown others: by the statistics that its
 BatchNorm kept while training (as published) and by those taken anew (settled). Measures the cases

@@ -2,8 +2,7 @@
 
     python results/batchnorm.py RUN/ARM ... [--runs DIR]
 
-Reads runs on Colored MNIST; nothing is trained. Adds to results/batchnorm.json and .md what they do
-not have yet.
+Reads runs on Colored MNIST; nothing is trained. Adds them to results/batchnorm.json and .md.
 """
 
 from collections.abc import Iterator

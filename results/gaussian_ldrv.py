@@ -24,7 +24,7 @@ PAPER = {"major": 0.001, "minor": 0.098}
 
 def measure(seed: int, runs: Path) -> dict[str, dict[str, dict[str, float]]]:
     """LDRV and LDRM by window and group for one seed."""
-    config = replace(find("gaussian_3"), seed=seed)
+    config = replace(find("gaussian_3"), seed=seed, precision="float32")
     folder = run(config, runs / f"gaussian_3-seed{seed}")
     data = load_dataset(config.data, seed=seed)
     record = LdrRecord(folder.record, data.n)

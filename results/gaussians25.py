@@ -203,12 +203,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--steps", type=int)
     args = parser.parse_args()
+    record = find("gaussians25").record
+    least = record.start + (WINDOW - 1) * record.every  # the window has to fill once
+    if args.steps and args.steps < least:
+        parser.error(f"--steps {args.steps}: {WINDOW} records take {least:,} steps")
     for seed in args.seeds:
         file = HERE / f"gaussians25-seed{seed}.json"
         if not file.exists():
             found = measure(seed, args.steps)
-            file.write_text(json.dumps(found) + "\n")
             draw(found, seed)
+            file.write_text(json.dumps(found) + "\n")  # last: a seed that has it is whole
     files = sorted(HERE.glob("gaussians25-seed*.json"))
     seeds = {int(file.stem.removeprefix("gaussians25-seed")): file for file in files}
     by_seed = {seed: json.loads(file.read_text()) for seed, file in seeds.items()}

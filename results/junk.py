@@ -214,7 +214,8 @@ def one_seed(seed: int, photos: np.ndarray, runs: Path, draws: bool) -> dict[str
     runs.mkdir(parents=True, exist_ok=True)
     array = runs / f"junk-seed{seed}.npy"
     np.save(array, values)
-    settings = replace(find("demo"), data=ImageFolder(str(array), 16), seed=seed)
+    settings = replace(find("demo"), data=ImageFolder(str(array), 16), seed=seed,
+                       precision="float32")  # fmt: skip
     found = flagged(run(settings, runs / f"junk-seed{seed}", stage="phase1"), names)
     if draws:
         strips(pictures(values, found), columns=N_SHOWN).save(HERE / "junk.png")

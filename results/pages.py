@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from diagan.rundir import replacing
+
 HERE = Path(__file__).parent
 Stored = dict[str, Any]  # what results/NAME.json holds
 
@@ -37,19 +39,24 @@ def read(name: str) -> Stored:
 
 def keep(name: str, stored: Stored, page: Callable[[Stored], str]) -> None:
     """results/NAME.json, and the page that it gives."""
-    (HERE / f"{name}.json").write_text(json.dumps(stored, indent=1) + "\n")
-    (HERE / f"{name}.md").write_text(page(stored))
-    print(page(stored))
+    texts = {"json": json.dumps(stored, indent=1) + "\n", "md": page(stored)}
+    for ending, text in texts.items():
+        with replacing(HERE / f"{name}.{ending}") as temporary:
+            temporary.write_text(text)
+    print(texts["md"])
 
 
 def add_runs(
     name: str, script: str | None, measure: Callable[[Path], Any],
     scale: Callable[[Stored], str], page: Callable[[Stored], str],
 ) -> None:  # fmt: skip
-    """For a script that reads runs: those named on the command line, beside what is stored."""
+    """For a script that reads runs: those named on the command line, beside what is stored by then,
+    by a second process too."""
     parser = arguments(script)
     parser.add_argument("names", nargs="+", metavar="RUN")
     asked = parser.parse_args()
-    runs = read(name).get("runs", {}) | {run: measure(asked.runs / run) for run in asked.names}
-    told = about(f"{name}.py {' '.join(runs)}", scale=scale(runs))
-    keep(name, {**told, "runs": runs}, page)
+    for run in asked.names:
+        found = measure(asked.runs / run)
+        runs = read(name).get("runs", {}) | {run: found}
+        told = about(f"{name}.py {' '.join(runs)}", scale=scale(runs))
+        keep(name, {**told, "runs": runs}, page)

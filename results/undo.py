@@ -2,8 +2,8 @@
 
     python results/undo.py RUN ... [--runs DIR]
 
-Reads runs on Colored MNIST with `--critic.fakes reals`; nothing is trained. Adds to
-results/undo.json and .md what they do not have yet.
+Reads runs on Colored MNIST with `--critic.fakes reals`; nothing is trained. Adds them
+to results/undo.json and .md.
 """
 
 from pathlib import Path

@@ -2,8 +2,8 @@
 
     python results/weights.py RUN ... [--runs DIR]
 
-Reads the records of runs that have a rare group; nothing is trained. Adds to results/weights.json
-and .md what they do not have yet.
+Reads the records of runs that have a rare group; nothing is trained. Adds them to
+results/weights.json and .md.
 """
 
 from typing import Any

@@ -22,7 +22,7 @@ from diagan.device import best_device, best_precision
 from diagan.diagnosis import from_moments
 from diagan.engine import launch
 from diagan.errors import Diverged, Interrupted, UserError
-from diagan.evaluate import evaluate_run
+from diagan.evaluate import Look, evaluate_run
 from diagan.experiments import EXPERIMENTS, SCALES, at_scale, find
 from diagan.experiments.cells import (
     BY_HAND,
@@ -45,6 +45,7 @@ from diagan.observers import load_game
 from diagan.protocols import parse
 from diagan.reproduce import Request, plan, reproduce, store, timing, work
 from diagan.reproduce.branch import Trunk, find_trunk, graft
+from diagan.reproduce.index import write_index
 from diagan.reproduce.pictures import LINE, MARGIN, SIDE, TITLE, sheet
 from diagan.reproduce.plan import BOOKS, Job, find_table, phase1_key, selected, split_subset
 from diagan.reproduce.render import (
@@ -77,7 +78,7 @@ def test_every_cell_is_a_run_that_can_be_built(scale):
 def test_every_cell_can_be_filled_or_says_why_not():
     known = {*PROTOCOLS, *FROM_FOLDER, *PICTURES, *BY_HAND}
     for table in BOOKS.values():
-        assert {cell.metric for cell in table.cells} <= known, table.name
+        assert {x.metric for x in (*table.cells, *table.also)} <= known, table.name
         places = [(cell.row, cell.column) for cell in table.cells]
         assert len(places) == len(set(places)), table.name
         assert set(table.quick) <= {*table.rows, *table.columns}, table.name
@@ -508,6 +509,8 @@ def test_subsets_of_the_score_are_not_the_groups(tiny):
     unit = plan.Unit(Job(Variant("demo"), "smoke", 0), "plain", ("partial_recall128_k3",))
     assert shop.missing(unit) == ["partial_recall128_k3"]
     evaluate_run(run, ["partial_recall128_k3"], arms=["plain"])
+    assert shop.missing(unit) == ["partial_recall128_k3"]  # in the features of its own D
+    evaluate_run(run, ["partial_recall128_k3"], arms=["plain"], look=Look("patches"))
     assert shop.missing(unit) == []
 
 
@@ -515,14 +518,38 @@ def test_subsets_of_the_score_are_not_the_groups(tiny):
 def test_a_protocol_is_there_whatever_the_groups_are_called(tmp_path, group):
     shop = work.Workshop(tmp_path, tmp_path)
     unit = plan.Unit(Job(Variant("demo"), "smoke", 0), "plain+drs", ("partial_fid128_ends32",))
-    line = {"metric": "partial_fid", "protocol": "partial_fid128_ends32", "arm": "plain",
-            "drs": True, "value": 1.0}  # fmt: skip
     file = shop.folder(unit.job).metrics
     file.parent.mkdir()
-    append_line(file, line | {"group": "attribute:Bald"})
+    append_line(file, LINE_OF_ITS_END | {"group": "attribute:Bald"})
     assert shop.missing(unit) == ["partial_fid128_ends32"]
-    append_line(file, line | ({} if group is None else {"group": group}))
+    append_line(file, LINE_OF_ITS_END | ({} if group is None else {"group": group}))
     assert shop.missing(unit) == []
+
+
+LINE_OF_ITS_END = {
+    "metric": "partial_fid", "protocol": "partial_fid128_ends32", "arm": "plain", "drs": True,
+    "value": 1.0, "checkpoint": "plain-000024", "extractor": "patches",
+}  # fmt: skip
+ERROR_OF_ITS_END = LINE_OF_ITS_END | {"metric": "reconstruction_error", "protocol": "re128_epochs1"}
+
+
+@pytest.mark.parametrize(
+    ("line", "is_there"),
+    [
+        (LINE_OF_ITS_END, True),
+        (LINE_OF_ITS_END | {"checkpoint": "plain-000018"}, False),  # looked at on the way
+        (LINE_OF_ITS_END | {"extractor": "discriminator"}, False),
+        (ERROR_OF_ITS_END | {"extractor": "discriminator"}, True),  # pixels are pixels
+        (ERROR_OF_ITS_END | {"checkpoint": "plain-000018"}, False),
+    ],
+)
+def test_what_somebody_else_has_evaluated_counts_if_it_is_the_same_number(tmp_path, line, is_there):
+    shop = work.Workshop(tmp_path, tmp_path)
+    unit = plan.Unit(Job(Variant("demo"), "smoke", 0), "plain+drs", (line["protocol"],))
+    file = shop.folder(unit.job).metrics
+    file.parent.mkdir()
+    append_line(file, line)
+    assert (shop.missing(unit) == []) == is_there
 
 
 @pytest.mark.slow
@@ -588,13 +615,22 @@ FEATURES = ("inception tf1", "discriminator ab", "discriminator cd", None)
 @given(st.lists(st.sets(st.sampled_from(FEATURES)), min_size=1, max_size=6))
 def test_numbers_of_different_features_are_not_averaged(kinds):
     """Nor those in the features of two discriminators."""
-    found = {seed: [dict(zip(("extractor", "extractor_version"), kind.split())) if kind else {}
+    found = {seed: [{"metric": "fid"}
+                    | dict(zip(("extractor", "extractor_version"), kind.split() if kind else ()))
                     for kind in sorted(of, key=str)]
              for seed, of in enumerate(kinds) if of}  # fmt: skip
     chosen = of_one_extractor(found)
     names = {(line.get("extractor"), line.get("extractor_version")) for line in chosen.values()}
     assert len(names) <= 1
     assert len(chosen) == max((sum(name in of for of in kinds) for name in FEATURES), default=0)
+
+
+def test_errors_are_of_pixels_and_of_equals_the_last_counts():
+    errors = {seed: [ERROR_OF_ITS_END | {"extractor": name}]
+              for seed, name in enumerate(["patches", "patches", "inception"])}  # fmt: skip
+    assert list(of_one_extractor(errors)) == [0, 1, 2]
+    both = {0: [LINE_OF_ITS_END, LINE_OF_ITS_END | {"extractor": "inception"}]}
+    assert of_one_extractor(both)[0]["extractor"] == "inception"  # fetched since
 
 
 # --- branches ------------------------------------------------------------------------------------
@@ -650,6 +686,16 @@ def test_a_branch_records_in_its_own_mode_what_its_trunk_recorded_in_another(tmp
     assert len(files) == 3 * 2 + 3 * 2  # with the held-out reals, and with the optimisers
     for file in files:
         assert file.read_bytes() == (branch.path / file.relative_to(alone)).read_bytes(), file
+
+
+@pytest.mark.slow
+def test_a_copy_of_records_that_were_taken_later_tells_no_hours(tiny):
+    for row in ("train", "plain", "gamma"):  # each begins from the one before
+        tiny(rows=(row,), columns=("LDRV",))
+    trunks = [read_json(tiny.runs / f"demo{more}-smoke-seed0" / "provenance.json")["trunk"]
+              for more in ("", "+gamma=global")]  # fmt: skip
+    assert trunks == [{"run": f"{TRAIN_RUN}-smoke-seed0", "step": 12, "records": 0},
+                      {"run": "demo-smoke-seed0", "step": 12, "records": 0}]  # fmt: skip
 
 
 def d_at_the_end(run, c):
@@ -715,6 +761,22 @@ def test_an_arm_that_is_not_trained_is_not_estimated(monkeypatch):
     assert seconds() - plain == pytest.approx(weighted - phase1)
 
 
+def test_each_subset_of_a_measuring_is_drawn_anew(monkeypatch):
+    """And no autoencoder is timed where none is asked for."""
+    guess = estimate.Estimate(0.0, 0, 1.0, 1.0, 1.0, seconds_per_fake=1.0)
+    monkeypatch.setattr(timing.Clock, "training", lambda clock, c: guess)
+    monkeypatch.setattr(timing.Clock, "look", lambda clock, c: 0.1)
+    monkeypatch.setattr(timing, "train_autoencoder", lambda *more, **how: pytest.fail())
+    job = Job(Variant("demo"), "smoke", 0)
+
+    def seconds(*protocols: str) -> float:
+        return timing.Clock().seconds(plan.Unit(job, "plain", protocols), job.config)
+
+    name = "partial_recall128_k3"
+    one, two = seconds(f"{name}@attribute:A"), seconds(f"{name}@attribute:A", f"{name}@attribute:B")
+    assert seconds(name, "shares128") < one + 1 and two - one == pytest.approx(140.8, abs=0.5)
+
+
 # --- what is kept, and how it is told ------------------------------------------------------------
 
 
@@ -772,18 +834,48 @@ def test_a_run_that_diverged_is_told_in_the_table(tiny, monkeypatch):
         with pytest.raises(UserError, match="none of the 1 runs could be measured"):
             tiny(said, rows=("plain",))
         assert any("to try again" in line for line in said) == (tried == "again")
+    monkeypatch.undo()
+    for word in next(line for line in said if "to try again" in line).split():
+        if word.startswith(str(tiny.runs.parent)):
+            shutil.rmtree(word)
     assert any("the loss of D is not finite at step 7" in line for line in said)
     text = (tiny.results / "tables" / "tiny.md").read_text()
     assert "- demo-smoke-seed0: the loss of D is not finite at step 7" in text
 
 
-def test_no_place_of_this_machine_is_kept(tmp_path):
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("reproduce table5 --data-root /home/me/data --runs=/x --scale cpu",
+         "reproduce table5 --data-root DIR --runs DIR --scale cpu"),
+        ("run ffhq_stylegan2 --out '/my disk/runs/ffhq-seed0' --data_root /x --seed 0",
+         "run ffhq_stylegan2 --out DIR --data_root DIR --seed 0"),
+    ],
+)  # fmt: skip
+def test_no_place_of_this_machine_is_kept(tmp_path, command, kept):
     run = RunDir(tmp_path)
-    command = "diagan reproduce table5 --data-root /home/me/data --runs=/x --scale cpu"
     run.provenance.write_text(json.dumps({"command": command}))
-    assert store.provenance_of(run)["command"] == (
-        "diagan reproduce table5 --data-root DIR --runs DIR --scale cpu"
-    )
+    assert store.provenance_of(run)["command"] == kept
+
+
+@pytest.mark.slow
+def test_what_is_half_kept_is_no_stored_run(tiny, monkeypatch):
+    """Nor does it stop those that read the others."""
+    tiny(rows=("plain",), columns=("LDRV",))
+    run = RunDir(tiny.runs / "demo-smoke-seed0")
+    monkeypatch.setattr(store, "write_lines", lambda path, lines: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        store.keep(run, tiny.results / "measured" / "demo-smoke-seed1")
+    assert len(Shelf(tiny.results).runs) == 1
+
+
+@pytest.mark.slow
+def test_a_table_that_has_lost_its_runs_is_written_anew(tiny, monkeypatch):
+    monkeypatch.setitem(TABLES, "tiny", TINY)
+    tiny(rows=("plain",), columns=("LDRV",))
+    shutil.rmtree(tiny.results / "measured")
+    write_index(tiny.results)
+    assert read_json(tiny.results / "tables" / "tiny.json")["scales"] == {}
 
 
 def test_numbers_as_they_are_told():

@@ -155,5 +155,5 @@ def test_one_process_at_a_time(tmp_path):
 @pytest.mark.parametrize("program", ["/a/bin/diagan", "/a/src/diagan/__main__.py"])
 def test_the_command_is_as_a_person_types_it(program, monkeypatch):
     """`python -m diagan` was told as __main__.py."""
-    monkeypatch.setattr("sys.argv", [program, "run", "demo", "--seed", "3"])
-    assert command_line() == "diagan run demo --seed 3"
+    monkeypatch.setattr("sys.argv", [program, "run", "demo", "--out", "my run", "--seed", "3"])
+    assert command_line() == "diagan run demo --out 'my run' --seed 3"

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -217,4 +218,4 @@ def command_line() -> str:
     program = Path(sys.argv[0])
     # By `python -m diagan` or torchrun it is src/diagan/__main__.py.
     name = program.parent.name if program.name == "__main__.py" else program.name
-    return " ".join([name, *sys.argv[1:]])
+    return shlex.join([name, *sys.argv[1:]])

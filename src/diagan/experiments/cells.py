@@ -103,8 +103,8 @@ PROTOCOLS: dict[str, dict[str, str]] = {
     }.items()
 }
 # Read off a run folder: LDRV and score by group or attribute (over the window, or the last 50
-# records), and the time that training took.
-FROM_FOLDER = ("ldrv", "ldrv_last50", "score", "weight_share", "hours")
+# records), the time that training took, and what each drawing by rejection tells.
+FROM_FOLDER = ("ldrv", "ldrv_last50", "score", "weight_share", "hours", "mean_ratio")
 BY_HAND = {
     "occurrence": "needs a classifier of the attribute: diagan.attributes in Python",
     **dict.fromkeys(

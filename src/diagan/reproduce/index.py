@@ -13,10 +13,11 @@ from diagan.rundir import read_json, replacing
 
 
 def write_index(results: Path) -> Path:
-    """results/README.md, and anew every table of which something is stored."""
+    """results/README.md, and anew every table of which something is stored, or was."""
     shelf = Shelf(results)
     for table in TABLES.values():
-        if table_json(table, shelf)["scales"]:
+        there = (results / "tables" / f"{table.name}.md").exists()
+        if there or table_json(table, shelf)["scales"]:
             write_table(table, shelf)
     with replacing(results / "README.md") as temporary:
         temporary.write_text(index(shelf))

@@ -13,7 +13,7 @@ from diagan import config
 from diagan.config import Config
 from diagan.errors import UserError
 from diagan.reproduce.plan import Job
-from diagan.reproduce.store import STORE, Line
+from diagan.reproduce.store import STORE, Line, is_of_pixels
 from diagan.rundir import read_json, read_lines
 
 
@@ -104,12 +104,14 @@ class Shelf:
 
 
 def of_one_extractor(found: Mapping[int, list[Line]]) -> dict[int, Line]:
-    """By seed, the lines that were measured in the features in which most seeds were: numbers of
-    different ones, as those of each run's own D are, are not to be averaged."""
+    """By seed, the lines that were measured in the features in which most seeds were, and last:
+    numbers of different ones, as those of each run's own D are, are not to be averaged."""
     counts = Counter(features_in(x) for lines in found.values() for x in lines)
-    most = max(counts, key=lambda name: counts[name], default=None)
+    most = max(reversed(counts), key=lambda name: counts[name], default=None)
     return {seed: x for seed, lines in found.items() for x in lines if features_in(x) == most}
 
 
 def features_in(line: Line) -> tuple[str, str]:
+    if is_of_pixels(line):
+        return "", ""
     return line.get("extractor", ""), line.get("extractor_version", "")

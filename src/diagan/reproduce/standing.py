@@ -10,8 +10,8 @@ from diagan.engine import resolve
 from diagan.experiments.variants import arm_stage
 from diagan.reproduce.branch import find_trunk, record_steps, recorded_by
 from diagan.reproduce.plan import Job, Unit, phase1_key, stage_key
-from diagan.reproduce.store import STORE
-from diagan.reproduce.timing import Clock
+from diagan.reproduce.store import STORE, end_of, is_final, is_of_pixels
+from diagan.reproduce.timing import Clock, features_of
 from diagan.rundir import RunDir, read_json, read_lines
 from diagan.weights import find_weights
 
@@ -48,7 +48,7 @@ class Standing:
             return (f"{stored} holds what a run has measured that is not in {self.runs}; give "
                     "another --results, or delete that folder to measure anew")  # fmt: skip
         if began and (why := read_json(run.provenance).get("failed")):
-            return f"{job.name}: {why}; delete {run.path} to try again"
+            return f"{job.name}: {why}; delete {run.path} and {stored} to try again"
         if run.diagnosis.exists() and not pipeline.has_own_diagnosis(run, c):
             return (f"{run.path} was diagnosed anew by other settings than its own; delete "
                     f"{run.diagnosis.name} there to have its own again")  # fmt: skip
@@ -65,10 +65,14 @@ class Standing:
         return run.diagnosis.exists() or c.record.mode == "none"
 
     def missing(self, unit: Unit) -> list[str]:
-        """The protocols of a measuring that have no line yet."""
+        """The protocols of a measuring that have no line yet: of the end of the stage, and in the
+        features that the table is of, `diagan evaluate` having other ones."""
         stage, plus, _ = unit.what.partition("+")
-        lines = [x for x in read_lines(self.folder(unit.job).metrics)
-                 if (x["arm"], x["drs"]) == (stage, bool(plus))]  # fmt: skip
+        run, c = self.folder(unit.job), self.settings(unit.job)
+        features = ("coordinates", features_of(c))
+        lines = [x for x in read_lines(run.metrics)
+                 if (x["arm"], x["drs"]) == (stage, bool(plus)) and is_final(x, c)
+                 and (is_of_pixels(x) or x.get("extractor") in features)]  # fmt: skip
         of_parts = ("attribute:", "score: ")  # of `evaluate --by`, not by the groups of the data
         there = {x.get("protocol") for x in lines if not x.get("group", "").startswith(of_parts)}
         there |= {f"{x.get('protocol')}@{x.get('group')}" for x in lines}
@@ -140,7 +144,3 @@ class Standing:
         c, is_phase1 = self.settings(unit.job), unit.what == "phase1"
         started = self.phase1_start(unit.job) if is_phase1 else (self.start(unit), set[int]())
         return self.clock.seconds(unit, c, *started)
-
-
-def end_of(c: Config, stage: str) -> int:
-    return c.phase1_steps if stage == "phase1" else c.steps

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from PIL import Image
 
-from diagan import config, ldr
+from diagan import checkpoint, config, ldr
 from diagan.config import Config
 from diagan.kept import needed_records
 from diagan.rundata import read_settings
@@ -27,23 +27,40 @@ GRIDS = ("phase1", "plain", "weighted", "phase1_drs", "plain_drs", "weighted_drs
 def keep(run: RunDir, folder: Path) -> None:
     """Config, thinned log, metrics, diagnosis, provenance and grids of a run into a folder."""
     settings = read_settings(run)
-    stored = config.to_json(settings) | {"data_root": None}
-    write_json(folder / "config.json", stored)
     write_json(folder / "provenance.json", provenance_of(run))
     if run.diagnosis.exists():
         write_json(folder / "diagnosis.json", read_json(run.diagnosis))
     write_lines(folder / "log.jsonl", thinned(read_lines(run.log)))
     derived = [*from_diagnosis(run), *from_record(run, settings), *hours(run, settings)]
-    write_lines(folder / "metrics.jsonl", [*read_lines(run.metrics), *derived])
+    measured = [line for line in read_lines(run.metrics) if is_final(line, settings)]
+    write_lines(folder / "metrics.jsonl", [*measured, *derived])
     for name in GRIDS:
         if (picture := run.generated / f"{name}.png").exists():
             keep_grid(picture, folder / f"{name}.png")
+    # Last: a folder that has it is a stored run, whole.
+    write_json(folder / "config.json", config.to_json(settings) | {"data_root": None})
+
+
+def end_of(c: Config, stage: str) -> int:
+    return c.phase1_steps if stage == "phase1" else c.steps
+
+
+def is_final(line: Line, c: Config) -> bool:
+    """Whether a number is of the end of its stage, and not of a checkpoint on the way."""
+    stage = line["arm"]
+    return line.get("checkpoint") in (None, checkpoint.folder_name(stage, end_of(c, stage)))
+
+
+def is_of_pixels(line: Line) -> bool:
+    """A metric that looks through no extractor, though its line names the one of its fellows."""
+    return bool(line["metric"].startswith("reconstruction_error"))
 
 
 def provenance_of(run: RunDir) -> Line:
     """Without the places of this machine."""
     found: Line = read_json(run.provenance)
-    found["command"] = re.sub(r"(--(?:data-root|runs|results))[ =]\S+", r"\1 DIR", found["command"])
+    places = r"(--(?:data[-_]root|data\.path|runs|results|out|config))[ =](?:'[^']*'|\S+)"
+    found["command"] = re.sub(places, r"\1 DIR", found["command"])
     return found
 
 

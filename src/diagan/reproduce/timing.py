@@ -31,7 +31,8 @@ class Clock:
     """Times each kind of run once; keeps the dataset that was loaded last."""
 
     _training: dict[Config, Estimate] = field(default_factory=dict)
-    _looking: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _looking: dict[str, float] = field(default_factory=dict)
+    _epoch: dict[str, float] = field(default_factory=dict)
     _kept: tuple[object, Dataset] | None = None
 
     def dataset(self, c: Config) -> Dataset:
@@ -49,25 +50,27 @@ class Clock:
             self._training[key] = estimate(c, self.dataset(c), launch(c))[1]
         return self._training[key]
 
-    def looking(self, c: Config) -> tuple[float, float]:
-        """Seconds to look at an image for metrics, and for one in an epoch of an autoencoder."""
-        if c.data.kind not in self._looking:
-            self._looking[c.data.kind] = self._time_looking(c)
-        return self._looking[c.data.kind]
-
-    def _time_looking(self, c: Config) -> tuple[float, float]:
+    def look(self, c: Config) -> float:
+        """Seconds to look at an image for metrics."""
         data = self.dataset(c)
         if not data.is_image:
-            return 0.0, 0.0
-        images = np.array(data.values[:N_LOOKED])
-        # Less what comes before the first epoch.
-        few, more = (stopwatch(partial(train_autoencoder, images, seed=0, epochs=epochs), 1)
-                     for epochs in (1, 4))  # fmt: skip
-        epoch = max(more - few, 0.0) / 3
-        extractor = by_name(features_of(c), data)
-        extractor(torch.from_numpy(images[:2]))  # the first look takes longer
-        look = stopwatch(lambda: extractor(torch.from_numpy(images)), 1)
-        return look / len(images), epoch / len(images)
+            return 0.0
+        if c.data.kind not in self._looking:
+            images = torch.from_numpy(np.array(data.values[:N_LOOKED]))
+            extractor = by_name(features_of(c), data)
+            extractor(images[:2])  # the first look takes longer
+            self._looking[c.data.kind] = stopwatch(lambda: extractor(images), 1) / len(images)
+        return self._looking[c.data.kind]
+
+    def epoch(self, c: Config) -> float:
+        """Seconds for an image in an epoch of an autoencoder."""
+        if c.data.kind not in self._epoch:
+            images = np.array(self.dataset(c).values[:N_LOOKED])
+            # Less what comes before the first epoch.
+            few, more = (stopwatch(partial(train_autoencoder, images, seed=0, epochs=epochs), 1)
+                         for epochs in (1, 4))  # fmt: skip
+            self._epoch[c.data.kind] = max(more - few, 0.0) / 3 / len(images)
+        return self._epoch[c.data.kind]
 
     def seconds(
         self, unit: Unit, settings: Config, start: int = 0, recorded: Collection[int] = (),
@@ -86,16 +89,24 @@ class Clock:
         return (c.steps - max(start, c.phase1_steps)) * each + OVERHEAD
 
     def _measuring(self, unit: Unit, c: Config, new_data: bool) -> float:
-        wanted = [parse(split_subset(name)[0]) for name in unit.protocols]
+        names, subsets = zip(*map(split_subset, unit.protocols))
+        wanted, n_draws = [parse(name) for name in names], len(set(subsets))  # of each anew
         n = max(protocol.n for protocol in wanted)
         # A fifth of the proposals is kept at the 80th percentile, after the burn-in.
         rejects = unit.what != arm_stage(unit.what)
-        n_drawn = c.rejection.burn_in + 5 * n if rejects else n
-        look, epoch = self.looking(c)
-        n_looked = max((p.n for p in wanted if p.family != "re"), default=0)
+        n_drawn = n_draws * (c.rejection.burn_in + 5 * n if rejects else n)
+        n_looked = n_draws * max((p.n for p in wanted if p.family != "re"), default=0)
         n_looked += self.dataset(c).n if new_data and n_looked else 0
-        fixed = sum(_seconds_of(protocol, epoch) for protocol in wanted)
-        return n_drawn * self.training(c).seconds_per_fake + n_looked * look + fixed + OVERHEAD
+        look = n_looked * self.look(c) if n_looked else 0.0
+        fixed = sum(self._fixed(protocol, c) for protocol in wanted)
+        return n_drawn * self.training(c).seconds_per_fake + look + fixed + OVERHEAD
+
+    def _fixed(self, p: Protocol, c: Config) -> float:
+        """Of a metric once its images have been looked at."""
+        if p.family == "re":
+            return p.n * p.epochs * self.epoch(c)
+        power = 2 if p.family in ("pr", "dc") else 1
+        return PER_PROTOCOL.get(p.family, 0.0) * (p.n / 10_000) ** power
 
 
 def features_of(c: Config) -> str:
@@ -104,12 +115,3 @@ def features_of(c: Config) -> str:
     if isinstance(c.data, ColoredMnist | MnistFmnist) and c.data.size == SIZE:
         return f"classifier-{c.data.kind}"
     return "inception" if find_weights("inception") else "patches"
-
-
-def _seconds_of(p: Protocol, epoch: float) -> float:
-    """Of a metric once its images have been looked at."""
-    if p.family == "re":
-        return p.n * p.epochs * epoch
-    return PER_PROTOCOL.get(p.family, 0.0) * (p.n / 10_000) ** (
-        2 if p.family in ("pr", "dc") else 1
-    )

@@ -16,7 +16,7 @@ from diagan.progress import duration
 from diagan.reproduce.branch import find_trunk, graft, recorded_by
 from diagan.reproduce.plan import BOOKS, Job, Unit, phase1_key, split_subset
 from diagan.reproduce.standing import Standing
-from diagan.reproduce.store import keep
+from diagan.reproduce.store import keep, recorded_live
 from diagan.reproduce.timing import features_of
 from diagan.rundir import RunDir, locked, read_json, write_json
 from diagan.stages import stages
@@ -160,8 +160,9 @@ class Workshop(Standing):
             pipeline.begin(run, c, self.clock.dataset(c), expected)
             more: dict[str, Any] = {"units": {}}
             if trunk:
+                live = recorded_live(trunk.run, trunk.settings)
                 more["trunk"] = {"run": trunk.run.path.name, "step": trunk.step,
-                                 "records": len(trunk.records(c))}  # fmt: skip
+                                 "records": len(trunk.records(c)) if live else 0}  # fmt: skip
             write_json(run.provenance, read_json(run.provenance) | more)
         return run
 
