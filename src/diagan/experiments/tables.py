@@ -146,7 +146,7 @@ TABLE5 = Table(
     also=(*ON_DIGITS, Also("Partial Recall of the minor group", "partial_recall"),
           Also("the error by the published rule", "reconstruction_error_as_published")),
     quick=(COLORED_99,),
-    notes=("The published Inclusive GAN carries no gradient (FACTS 0.3); ours does. The published "
+    notes=("The published Inclusive GAN carries no gradient; ours does. The published "
            "rule leaves the autoencoder's BatchNorm with the statistics of other weights "
            "(docs/metrics.md).",),
 )  # fmt: skip
