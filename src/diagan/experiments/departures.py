@@ -40,6 +40,7 @@ DEPARTURES = Table(
                       arm="weighted"),
             departure("recorded in eval mode, weak R1, without rejection", EVAL, *WEAK_R1,
                       arm="weighted"),
+            departure("recorded in eval mode, full rate", EVAL, *FULL_RATE),
             departure("recorded in eval mode, full rate, without rejection", EVAL, *FULL_RATE,
                       arm="weighted"),
             departure("robust, k = 5, without rejection", *ROBUST, ("score.k", 5.0),
